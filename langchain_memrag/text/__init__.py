@@ -1,0 +1,20 @@
+"""The pure text layer: cleaning, terms, language, in English and Chinese. No I/O."""
+
+from __future__ import annotations
+
+from langchain_memrag.text.language import Language, language_of
+from langchain_memrag.text.normalise import content_hash, is_blank, name_key, normalise, split_parts
+from langchain_memrag.text.tokenise import query_terms, term_hash, terms
+
+__all__ = [
+    "Language",
+    "content_hash",
+    "is_blank",
+    "language_of",
+    "name_key",
+    "normalise",
+    "query_terms",
+    "split_parts",
+    "term_hash",
+    "terms",
+]
