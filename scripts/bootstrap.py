@@ -27,13 +27,13 @@ PLATFORM_EXTRAS = ("embedded", "local")
 URL_VARIABLES = ("MEMRAG_TEST_POSTGRES_URL", "MEMRAG_LOCATION")
 
 TOO_OLD = """\
-langchain-memrag needs Python %d.%d or newer, and this one is %d.%d. Install one (https://www.python.org, pyenv,
-or your package manager) or uv (https://docs.astral.sh/uv), then run make again. A Python that is not on the
-PATH is named like this: make %s PYTHON=/path/to/python3.12"""
+langchain-memrag needs Python %d.%d or newer, and this one is %d.%d. Install one (https://www.python.org,
+pyenv, or your package manager) or uv (https://docs.astral.sh/uv), then run make again. A Python that is not
+on the PATH is named like this: make %s PYTHON=/path/to/python3.12"""
 
 NO_VENV = """\
-This Python cannot build virtual environments. On Debian and Ubuntu: apt install python3-venv; elsewhere install
-uv (https://docs.astral.sh/uv). Then run make again."""
+This Python cannot build virtual environments. On Debian and Ubuntu: apt install python3-venv; elsewhere
+install uv (https://docs.astral.sh/uv). Then run make again."""
 
 NO_INDEX = """\
 No package index answered, so nothing was installed. Check the network or the settings of pip, then run make
