@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Annotated, Literal, NotRequired, TypedDict
 from uuid import UUID
 
@@ -26,15 +26,16 @@ __all__ = [
     "Episode",
     "EpisodePage",
     "ErasureReport",
+    "Health",
     "Hit",
     "Intent",
     "Layer",
     "Metadata",
-    "Receipt",
     "Recall",
     "RecallFields",
     "RecallFilter",
     "RecallOptions",
+    "Receipt",
     "Relation",
     "RelationType",
     "Role",
@@ -138,7 +139,8 @@ class Scope(Record):
     agent_id: str | None = None
 
     def __init__(self, user_id: str, session_id: str | None = None, agent_id: str | None = None) -> None:
-        super().__init__(
+        BaseModel.__init__(
+            self,
             user_id=_clean_identifier("user_id", user_id),
             session_id=None if session_id is None else _clean_identifier("session_id", session_id),
             agent_id=None if agent_id is None else _clean_identifier("agent_id", agent_id),
@@ -221,8 +223,6 @@ class Episode(Record):
 
 def local_time(moment: datetime, utc_offset: int) -> datetime:
     """A UTC time on a clock `utc_offset` seconds east of UTC, clamped to what a date can hold."""
-    from datetime import timezone
-
     try:
         return moment.astimezone(timezone(timedelta(seconds=utc_offset)))
     except (OverflowError, ValueError):
@@ -519,3 +519,31 @@ class SpaceStats(Record):
     relations: int = 0
     sessions: int = 0
     generation: int = 0
+
+
+class Health(Record):
+    """What `doctor` sees. Holds no credentials and no user's text.
+
+    Attributes:
+        location: Data folder, or host, port and database.
+        postgres: Version of the server.
+        pgvector: Version of the extension.
+        schema_version: Number of the newest migration that was applied.
+        embedder: Name of the embedder that the index was made with.
+        width: Dimensions of its vectors.
+        users: Users with a memory.
+        episodes: Turns stored, of all users.
+        pending: Turns not yet indexed, of all users.
+        problems: What is wrong and what to do; empty when all is well.
+    """
+
+    location: str
+    postgres: str
+    pgvector: str
+    schema_version: int
+    embedder: str | None = None
+    width: int | None = None
+    users: int = 0
+    episodes: int = 0
+    pending: int = 0
+    problems: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ A new engine is one module here, one line in `urls.py` and one entry in the cont
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Literal
@@ -51,7 +51,7 @@ Clock = Callable[[], datetime]
 """Gives the time: aware, UTC."""
 
 
-class Transaction(ABC):
+class Transaction:
     """A transaction of the record's database, opaque to whoever hands it on.
 
     A projection that lives in the same database joins it; every other one ignores it.
@@ -289,6 +289,14 @@ class GraphBatch:
     sources: tuple[GraphSource, ...]
     mentions: tuple[MentionedEntity, ...] = ()
     relations: tuple[RelatedPair, ...] = ()
+
+    def only(self, records: Collection[UUID]) -> GraphBatch:
+        """The part of it that these records say."""
+        return GraphBatch(
+            tuple(source for source in self.sources if source.record in records),
+            tuple(mention for mention in self.mentions if mention.record in records),
+            tuple(relation for relation in self.relations if relation.record in records),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,152 @@
+"""Remembering: what is said becomes episodes, then index entries and graph.
+
+    normalise -> T1: episodes, acknowledged -> embed, terms, entities, no lock held -> T2: index, graph
+
+After T1 nothing is raised any more: a turn that could not be indexed is safe, counted as pending, and
+healed by looking for what is left to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from langchain_memrag.engine.flow import Documents, Flow
+from langchain_memrag.engine.indexing import Indexing
+from langchain_memrag.engine.turns import drafts_of
+from langchain_memrag.engine.views import MAX_PARTS_AT_ONCE, ViewText, entry_of, graph_of, view_texts
+from langchain_memrag.errors import StoreError
+from langchain_memrag.ranking import Recipe
+from langchain_memrag.records import Episode, Receipt, Scope, Turn
+from langchain_memrag.stores.base import Clock, GraphStore, Stored, Vector
+from langchain_memrag.stores.postgres.records import RecordStore
+
+__all__ = ["Capture"]
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 256
+"""How many records are indexed in one transaction: bounds memory and how long a space is locked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Stored episodes of one space, rendered."""
+
+    space: int
+    episodes: tuple[Episode, ...]
+    views: tuple[ViewText, ...]
+
+
+class Capture:
+    """Writes episodes, and brings what is written into the index and the graph.
+
+    Args:
+        records: The system of record.
+        graph: Entities and relations.
+        indexing: The search index with its embedder.
+        recipe: Gives the terms their impact.
+        clock: Says when a turn is recorded.
+    """
+
+    def __init__(
+        self, records: RecordStore, graph: GraphStore, indexing: Indexing, recipe: Recipe, clock: Clock
+    ) -> None:
+        self._records = records
+        self._graph = graph
+        self._indexing = indexing
+        self._recipe = recipe
+        self._clock = clock
+
+    def remember(self, turns: Sequence[Turn], scope: Scope, *, defer: bool = False) -> Flow[Receipt]:
+        """Record turns, then index them.
+
+        Args:
+            turns: Validated and normalised.
+            scope: Whose they are.
+            defer: Leave the indexing to the background.
+
+        Raises:
+            ConfigurationError: The embedder is not that of the index; nothing was written.
+            StoreError: Nothing was written.
+        """
+        drafts = drafts_of(turns, self._clock())
+        yield from self._indexing.ready()
+        space, stored = self._records.record(scope, drafts)
+        new = [item.id for item in stored if item.new]
+        indexed = 0
+        if not defer:
+            indexed = yield from self._index_or_leave(space, new)
+        return _receipt(stored, len(new), indexed)
+
+    def _index_or_leave(self, space: int, ids: Sequence[UUID]) -> Flow[int]:
+        try:
+            return (yield from self.index(space, ids, most_parts=MAX_PARTS_AT_ONCE))
+        except StoreError as error:
+            logger.warning("left %d turns to the background: %s", len(ids), type(error).__name__)
+            return 0
+
+    def index(self, space: int, ids: Sequence[UUID], *, most_parts: int | None = None) -> Flow[int]:
+        """Index stored episodes that are marked as pending; doing it again changes nothing.
+
+        Args:
+            space: Whose they are.
+            ids: Which; those that are gone are passed over.
+            most_parts: Leave out texts of more parts than this.
+
+        Returns:
+            How many are wholly indexed now.
+
+        Raises:
+            StoreError: What the batches before it did stays done.
+        """
+        search = yield from self._indexing.ready()
+        embeds = self._indexing.embeds
+        done = 0
+        for batch in self._batches(space, ids, most_parts):
+            vectors: tuple[Vector, ...] = ()
+            if embeds:
+                reply = yield Documents(tuple(view.text for view in batch.views))
+                vectors = reply.vectors
+                # One failure is enough: the rest is indexed by words now and by vector when it is back.
+                embeds = reply.failure is None
+            complete = bool(vectors) or not self._indexing.wants_vectors
+            entries = [
+                entry_of(view, space, vectors[i] if vectors else None, self._recipe)
+                for i, view in enumerate(batch.views)
+            ]
+            graph = graph_of(batch.episodes)
+            with self._records.indexing(
+                space, [episode.id for episode in batch.episodes], done=complete
+            ) as work:
+                kept = work.claimed
+                search.upsert([entry for entry in entries if entry.record in kept], within=work)
+                self._graph.upsert(space, graph.only(kept), within=work)
+            done += len(kept) if complete else 0
+        return done
+
+    def _batches(self, space: int, ids: Sequence[UUID], most_parts: int | None) -> Iterator[_Batch]:
+        for start in range(0, len(ids), BATCH):
+            pairs = self._records.to_index(space, ids[start : start + BATCH])
+            rendered = [(episode, view_texts(episode, before)) for episode, before in pairs]
+            if most_parts is not None:
+                rendered = [(episode, views) for episode, views in rendered if len(views) <= most_parts]
+            if rendered:
+                yield _Batch(
+                    space,
+                    tuple(episode for episode, _ in rendered),
+                    tuple(view for _, views in rendered for view in views),
+                )
+
+
+def _receipt(stored: Sequence[Stored], new: int, indexed: int) -> Receipt:
+    return Receipt(
+        ids=tuple(item.id for item in stored),
+        stored=new,
+        duplicates=len(stored) - new,
+        indexed=indexed,
+        pending=new - indexed,
+    )

@@ -1,0 +1,87 @@
+"""What is done behind the caller's back, or at once on request: heal, expire, index big memories."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from langchain_memrag.engine.capture import Capture
+from langchain_memrag.engine.erasure import Eraser
+from langchain_memrag.engine.flow import Flow
+from langchain_memrag.engine.indexing import Indexing
+from langchain_memrag.records import Scope
+from langchain_memrag.stores.base import Clock
+from langchain_memrag.stores.postgres.records import RecordStore
+
+__all__ = ["Upkeep"]
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 128
+"""Records healed before it is asked again whether to stop."""
+
+
+def _never() -> bool:
+    return False
+
+
+class Upkeep:
+    """Finds what is left to do by looking at the record, and does it.
+
+    Args:
+        records: Where unfinished work is marked.
+        capture: Indexes.
+        eraser: Erases.
+        indexing: The search index.
+        clock: Says what has expired.
+    """
+
+    def __init__(
+        self, records: RecordStore, capture: Capture, eraser: Eraser, indexing: Indexing, clock: Clock
+    ) -> None:
+        self._records = records
+        self._capture = capture
+        self._eraser = eraser
+        self._indexing = indexing
+        self._clock = clock
+
+    def heal(self, scope: Scope | None, *, stop: Callable[[], bool] = _never) -> Flow[int]:
+        """Index what is pending, of one user or of all.
+
+        Returns:
+            How many turns are still pending.
+        """
+        yield from self._indexing.ready()
+        space = None
+        if scope is not None:
+            space = self._records.space_of(scope.user_id)
+            if space is None:
+                return 0
+        yield from self.heal_space(space, stop=stop)
+        return self._records.pending_count(space)
+
+    def heal_space(self, space: int | None, *, stop: Callable[[], bool] = _never) -> Flow[None]:
+        """Index what is pending in one space, or in all; each record is tried once."""
+        tried: set[object] = set()
+        while not stop():
+            waiting = self._records.pending(space=space, limit=BATCH, skip=len(tried))
+            fresh = [item for item in waiting if (item.space, item.record) not in tried]
+            if not fresh:
+                return
+            tried.update((item.space, item.record) for item in fresh)
+            for one in sorted({item.space for item in fresh}):
+                yield from self._capture.index(one, [item.record for item in fresh if item.space == one])
+
+    def expire(self, *, stop: Callable[[], bool] = _never) -> None:
+        """Erase what has expired, in every space and store."""
+        while not stop() and self._eraser.expire(self._clock(), BATCH):
+            pass
+
+    def index_big(self, *, stop: Callable[[], bool] = _never) -> None:
+        """Give big memories an index of their own for vectors, where the engine needs one."""
+        search = self._indexing.search
+        for space in search.unprepared():
+            if stop():
+                return
+            search.prepare(space)
