@@ -136,12 +136,13 @@ def _join(folder: DataFolder, opener: FileLock) -> None:
 
 def _server_of(folder: DataFolder, major: int) -> _Server:
     if sys.platform == "win32":
-        from langchain_memrag.stores._embedded.windows import WindowsServer  # noqa: PLC0415
+        from langchain_memrag.stores._embedded.windows import WindowsServer
 
         return WindowsServer(folder, major)
-    from langchain_memrag.stores._embedded.posix import PosixServer  # noqa: PLC0415
+    else:  # noqa: RET505 - type checkers see one branch per platform
+        from langchain_memrag.stores._embedded.posix import PosixServer
 
-    return PosixServer(folder, major)
+        return PosixServer(folder, major)
 
 
 @atexit.register

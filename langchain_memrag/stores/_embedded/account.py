@@ -110,7 +110,9 @@ class Account:
 
     def data_argument(self, path: Path, fd: int) -> str:
         """How to name a data directory: by descriptor where the path may be closed to this account."""
-        return f"/proc/self/fd/{fd}" if (self.prefix or self.uid is not None) and _has_proc() else str(path)
+        # A line break in the path would shift the lines of postmaster.pid.
+        by_descriptor = self.prefix or self.uid is not None or "\n" in str(path)
+        return f"/proc/self/fd/{fd}" if by_descriptor and _has_proc() else str(path)
 
     def give(self, fd: int) -> None:
         """Hand the directory `fd` and all in it to this account; nothing to do unless it changes uid."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ class DataFolder:
 
     def give_to_owner(self, path: Path) -> None:
         """Hand what root just created to the folder's owner, who may open it without root later."""
-        if os.name == "posix" and os.geteuid() == 0:
+        if sys.platform != "win32" and os.geteuid() == 0:
             owner = self.path.stat()
             if owner.st_uid != 0:
                 os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
