@@ -1,0 +1,194 @@
+"""What it costs to remember: beside embedding alone, at two sizes, and beside LangGraph's own store.
+
+    python benchmarks/writing.py [--turns 1000] [--stored 100000] [--json FILE]
+
+* `local`: short turns remembered in one call, against embedding the same indexed texts alone.
+* `batches`: with an embedder that costs nothing, turns a second, with nothing stored and with much.
+* `single`, `store`: the same embedder, one turn a call and in batches, against `PostgresStore` of LangGraph
+  with a vector index, on the same server, in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from langchain_core.embeddings import Embeddings
+from langgraph.store.base import PutOp
+from langgraph.store.postgres import PostgresStore
+from made_up import FreeEmbeddings, conversation
+from servers import Throwaway, connect, settle, throwaway
+from tables import print_table, write_json
+
+from langchain_memrag import Scope, Turn
+from langchain_memrag.engine.local import LocalEmbeddings, is_installed
+
+BATCH = 1000
+ROUNDS = 5
+
+
+class _Listening(Embeddings):
+    """Passes texts on, and keeps them with the seconds that their vectors took."""
+
+    model = "listening"
+
+    def __init__(self, embeddings: Embeddings) -> None:
+        self._embeddings = embeddings
+        self.texts: list[str] = []
+        self.seconds = 0.0
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        begun = time.perf_counter()
+        vectors = self._embeddings.embed_documents(texts)
+        self.seconds += time.perf_counter() - begun
+        self.texts += texts
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._embeddings.embed_query(text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the table, write the JSON."""
+    options = _options(arguments)
+    logging.getLogger("langchain_memrag").setLevel(logging.ERROR)
+    found: dict[str, Mapping[str, object]] = {}
+    if is_installed():
+        found["local"] = _beside_embedding(options.turns)
+    with throwaway(FreeEmbeddings()) as store:
+        found["batches"] = _batches(store, options.stored, options.batch)
+    with throwaway(FreeEmbeddings()) as store:
+        found["single"], found["store"] = _beside_langgraph(store, options.singles, options.batch)
+    if options.json is not None:
+        write_json(options.json, found)
+    rows = [[part, name, str(value)] for part, values in found.items() for name, value in values.items()]
+    print_table("Writing", ["part", "measure", "value"], rows)
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--turns", type=int, default=1000, help="turns of one call, really embedded")
+    parser.add_argument("--stored", type=int, default=100_000, help="turns stored before the second round")
+    parser.add_argument("--batch", type=int, default=BATCH, help="turns a batch")
+    parser.add_argument("--singles", type=int, default=400, help="turns remembered one by one")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
+    return parser.parse_args(arguments)
+
+
+def _beside_embedding(turns: int) -> Mapping[str, object]:
+    """One call, between the two halves of the same texts embedded alone."""
+    said = list(conversation("short", turns))
+    with throwaway(listening := _Listening(FreeEmbeddings())) as store:
+        store.memory.remember("Begin.", Scope("first"))
+        listening.texts.clear()
+        store.memory.remember(said, Scope("short", session_id="one"))
+    texts = listening.texts
+    local = LocalEmbeddings()
+    local.embed_documents(texts[:16])
+    with throwaway(listening := _Listening(local)) as store:
+        store.memory.remember("Begin.", Scope("first"))
+        listening.seconds = 0.0
+        alone = _seconds_to_embed(local, texts[::2])
+        begun = time.perf_counter()
+        store.memory.remember(said, Scope("short", session_id="one"))
+        remembering = time.perf_counter() - begun
+        alone += _seconds_to_embed(local, texts[1::2])
+    return {
+        "turns": turns,
+        "indexed_texts": len(texts),
+        "remember_s": round(remembering, 2),
+        "embedding_within_s": round(listening.seconds, 2),
+        "embedding_alone_s": round(alone, 2),
+        "ratio": round(remembering / alone, 3),
+    }
+
+
+def _seconds_to_embed(embeddings: Embeddings, texts: list[str]) -> float:
+    begun = time.perf_counter()
+    embeddings.embed_documents(texts)
+    return time.perf_counter() - begun
+
+
+def _batches(store: Throwaway, stored: int, batch: int) -> Mapping[str, object]:
+    """Turns a second with nothing stored, and with much: for the user who has it, and for a new one."""
+    store.memory.remember("Begin.", Scope("first"))
+    much = conversation("much", stored + ROUNDS * batch)
+    empty = _batch_rate(store, "new", conversation("new", ROUNDS * batch), batch)
+    filling = _batch_rate(store, "much", islice(much, stored), batch)
+    settle(store)
+    return {
+        "batch": batch,
+        "stored": stored,
+        "per_s_with_none": round(empty),
+        "per_s_filling": round(filling),
+        "per_s_with_stored": round(_batch_rate(store, "much", much, batch)),
+        "per_s_other_user": round(_batch_rate(store, "other", conversation("other", ROUNDS * batch), batch)),
+    }
+
+
+def _batch_rate(store: Throwaway, user: str, turns: Iterator[Turn], batch: int) -> float:
+    count, seconds = 0, 0.0
+    while part := list(islice(turns, batch)):
+        begun = time.perf_counter()
+        store.memory.remember(part, Scope(user, session_id=f"round-{count}"))
+        seconds += time.perf_counter() - begun
+        count += len(part)
+    return count / seconds
+
+
+def _beside_langgraph(
+    store: Throwaway, singles: int, batch: int
+) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """One by one and in batches, in turns with LangGraph's store."""
+    free = FreeEmbeddings()
+    with connect(store) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    index = {"dims": free.width, "embed": free, "fields": ["text"]}
+    with PostgresStore.from_conn_string(store.url, index=index) as langgraph:  # type: ignore[arg-type]
+        langgraph.setup()
+        ours, theirs = [], []
+        for number, turn in enumerate(conversation("single", singles)):
+            begun = time.perf_counter()
+            store.memory.remember(turn, Scope("single", session_id=f"s{number // 20}"))
+            between = time.perf_counter()
+            langgraph.put(("single",), str(number), _value(turn))
+            theirs.append(time.perf_counter() - between)
+            ours.append(between - begun)
+        single = _pair(ours, theirs, 1)
+        ours, theirs = [], []
+        turns = conversation("batch", ROUNDS * batch)
+        for number in range(ROUNDS):
+            part = list(islice(turns, batch))
+            begun = time.perf_counter()
+            store.memory.remember(part, Scope("batch", session_id=f"s{number}"))
+            between = time.perf_counter()
+            langgraph.batch([PutOp(("batch",), f"{number}-{i}", _value(turn)) for i, turn in enumerate(part)])
+            theirs.append(time.perf_counter() - between)
+            ours.append(between - begun)
+    return single, _pair(ours, theirs, batch)
+
+
+def _value(turn: Turn) -> dict[str, object]:
+    return {"text": turn.content, "role": turn.role}
+
+
+def _pair(ours: Sequence[float], theirs: Sequence[float], batch: int) -> Mapping[str, object]:
+    return {
+        "calls": len(ours),
+        "turns_a_call": batch,
+        "memrag_per_s": round(batch * len(ours) / sum(ours), 1),
+        "langgraph_per_s": round(batch * len(theirs) / sum(theirs), 1),
+        "ratio": round(sum(ours) / sum(theirs), 3),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
