@@ -120,6 +120,12 @@ class MemRAGMemory(BaseMemory):
         return RecallFields(k=self.k, token_budget=self.token_budget, working=self.working)
 
     def _variables(self, recall: Recall | None) -> dict[str, Any]:
+        if recall:
+            # What the session's last turns show already is not shown as a memory too.
+            shown = {turn.id for turn in recall.working}
+            recall = recall.model_copy(
+                update={"hits": tuple(hit for hit in recall.hits if hit.id not in shown)}
+            )
         if self.return_messages:
             return {self.memory_key: _messages(recall) if recall else []}
         return {self.memory_key: _transcript(recall) if recall else ""}

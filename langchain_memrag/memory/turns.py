@@ -14,7 +14,23 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_memrag.records import Metadata, Turn
 from langchain_memrag.text import is_blank
 
-__all__ = ["START", "asked", "in_prompt", "mark_of", "text_of", "turn_of", "turns_of", "unremembered"]
+__all__ = [
+    "ANSWERED_BY",
+    "MEMORY",
+    "START",
+    "answered_by_memory",
+    "asked",
+    "in_prompt",
+    "mark_of",
+    "text_of",
+    "turn_of",
+    "turns_of",
+    "unremembered",
+]
+
+ANSWERED_BY = "answered_by"
+MEMORY = "memory"
+"""In a message's `response_metadata`: no model made this answer, it quotes memory."""
 
 START = ""
 """The mark of a conversation of which nothing is remembered yet."""
@@ -70,16 +86,13 @@ def turns_of(messages: Sequence[AnyMessage], session: str | None, *, tools: bool
     return [turn for message in messages if (turn := turn_of(message, session, tools=tools))]
 
 
-def turn_of(
-    message: BaseMessage, session: str | None, *, tools: bool = False, metadata: Metadata | None = None
-) -> Turn | None:
+def turn_of(message: BaseMessage, session: str | None, *, tools: bool = False) -> Turn | None:
     """A message as a turn; `None` for one that is nothing to remember.
 
     Args:
         message: The message; its id becomes the key, so that storing it again is a no-op.
         session: Its conversation; makes the key of a short id, such as a counter.
         tools: Whether tool results, and what the assistant says while it calls tools, count too.
-        metadata: What to keep beside it.
     """
     text = text_of(message)
     if not text or _is_machine_made(message):
@@ -94,7 +107,7 @@ def turn_of(
     else:
         return None
     return Turn.model_validate(
-        {**said, "content": text, "key": _key(message.id, session), "metadata": metadata or {}}
+        {**said, "content": text, "key": _key(message.id, session), "metadata": _origin(message)}
     )
 
 
@@ -110,6 +123,15 @@ def _key(message_id: str | None, session: str | None) -> str | None:
         return None
     key = message_id if len(message_id) >= _UNIQUE_LENGTH or session is None else f"{session}/{message_id}"
     return key[-_LONGEST_KEY:]
+
+
+def answered_by_memory(metadata: Metadata) -> bool:
+    """Whether a turn only repeats what memory held; such a turn is no evidence of anything."""
+    return metadata.get(ANSWERED_BY) == MEMORY
+
+
+def _origin(message: BaseMessage) -> Metadata:
+    return {ANSWERED_BY: MEMORY} if answered_by_memory(message.response_metadata) else {}
 
 
 def _is_machine_made(message: BaseMessage) -> bool:
