@@ -11,7 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import psycopg
+
 from langchain_memrag.stores._embedded.locks import FileLock
+from langchain_memrag.stores.embedded import EmbeddedPostgres
 
 SECONDS = 60.0
 
@@ -98,3 +101,10 @@ def stop_leftovers(root: Path) -> list[Path]:
                 found.append((pid / "cwd").readlink())
                 os.kill(int(pid.name), signal.SIGQUIT)
     return found
+
+
+def value(server: EmbeddedPostgres, statement: str) -> object:
+    with psycopg.connect(server.url) as connection:
+        row = connection.execute(statement).fetchone()
+        assert row is not None
+        return row[0]
