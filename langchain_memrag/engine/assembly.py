@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -24,10 +25,14 @@ from langchain_memrag.engine.upkeep import Upkeep
 from langchain_memrag.ranking import RECIPE, Recipe
 from langchain_memrag.records import Health, Receipt, Scope
 from langchain_memrag.stores.base import Clock, SearchIndex
+from langchain_memrag.stores.postgres.checkpoints import CheckpointEraser
 from langchain_memrag.stores.postgres.embedders import EmbedderRegistry, RegisteredEmbedder
+from langchain_memrag.stores.postgres.entries import StatisticsReader
+from langchain_memrag.stores.postgres.episodes import EpisodeReader
+from langchain_memrag.stores.postgres.erasing import RecordEraser
 from langchain_memrag.stores.postgres.graph import PostgresGraph
 from langchain_memrag.stores.postgres.records import RecordStore
-from langchain_memrag.stores.postgres.search import PostgresSearch
+from langchain_memrag.stores.postgres.search import PostgresSearch, create_vector_table
 from langchain_memrag.stores.urls import Opened, open_database
 
 if TYPE_CHECKING:
@@ -61,7 +66,7 @@ class Engine:
         self.label = opened.label
         self.embedder = embedder
         database = opened.database
-        records = RecordStore(database, clock)
+        records, episodes = RecordStore(database, clock), EpisodeReader(database)
         graph = PostgresGraph(database)
 
         def open_search(registered: RegisteredEmbedder | None) -> SearchIndex:
@@ -74,10 +79,11 @@ class Engine:
         # one that is full of callers would leave no thread for the arms that they wait for.
         self.doors = Threads("memrag", database.pool_size)
         self._arms = Threads("memrag-arm", max(4, database.pool_size))
-        self.capture = Capture(records, graph, indexing, recipe, clock)
-        self.recaller = Recaller(records, graph, indexing, recipe, self._arms, clock)
-        self.read = Reading(records, graph, indexing, clock)
-        self.eraser = Eraser(records, graph, indexing, clock)
+        self.capture = Capture(records, episodes, graph, indexing, recipe, clock)
+        statistics = StatisticsReader(database)
+        self.recaller = Recaller(records, episodes, statistics, graph, indexing, recipe, self._arms, clock)
+        self.read = Reading(records, episodes, graph, indexing, clock)
+        self.eraser = Eraser(records, RecordEraser(database), graph, indexing, CheckpointEraser(database))
         self.upkeep = Upkeep(records, self.capture, self.eraser, indexing, clock)
         self._records = records
         self._background = (
@@ -128,7 +134,7 @@ class Engine:
 
     def checkpointer(self) -> BaseCheckpointSaver[str]:
         """A LangGraph saver on the same database."""
-        from langchain_memrag.memory.checkpointer import MemRAGSaver
+        from langchain_memrag.engine.checkpointer import MemRAGSaver
 
         return MemRAGSaver(self._opened.database, self.doors)
 
@@ -164,7 +170,7 @@ def assemble(
     """Open the stores and make the engine; leaves nothing open when it fails."""
     opened = open_database(location, direct_url=direct_url, schema=schema, pool_size=pool_size)
     try:
-        registry = EmbedderRegistry(opened.database)
+        registry = EmbedderRegistry(opened.database, partial(create_vector_table, opened.database))
         active = registry.active()
         embedder = choose_embedder(embeddings, active.name if active else None)
         return Engine(opened, registry, embedder, recipe, background=background, clock=clock)

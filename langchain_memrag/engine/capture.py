@@ -22,6 +22,7 @@ from langchain_memrag.errors import StoreError
 from langchain_memrag.ranking import Recipe
 from langchain_memrag.records import Episode, Receipt, Scope, Turn
 from langchain_memrag.stores.base import Clock, GraphStore, Stored, Vector
+from langchain_memrag.stores.postgres.episodes import EpisodeReader
 from langchain_memrag.stores.postgres.records import RecordStore
 
 __all__ = ["Capture"]
@@ -45,7 +46,8 @@ class Capture:
     """Writes episodes, and brings what is written into the index and the graph.
 
     Args:
-        records: The system of record.
+        records: Writes what was said.
+        episodes: Reads it back.
         graph: Entities and relations.
         indexing: The search index with its embedder.
         recipe: Gives the terms their impact.
@@ -53,9 +55,16 @@ class Capture:
     """
 
     def __init__(
-        self, records: RecordStore, graph: GraphStore, indexing: Indexing, recipe: Recipe, clock: Clock
+        self,
+        records: RecordStore,
+        episodes: EpisodeReader,
+        graph: GraphStore,
+        indexing: Indexing,
+        recipe: Recipe,
+        clock: Clock,
     ) -> None:
         self._records = records
+        self._episodes = episodes
         self._graph = graph
         self._indexing = indexing
         self._recipe = recipe
@@ -130,8 +139,8 @@ class Capture:
 
     def _batches(self, space: int, ids: Sequence[UUID], most_parts: int | None) -> Iterator[_Batch]:
         for start in range(0, len(ids), BATCH):
-            pairs = self._records.to_index(space, ids[start : start + BATCH])
-            rendered = [(episode, view_texts(episode, before)) for episode, before in pairs]
+            pairs = self._episodes.to_index(space, ids[start : start + BATCH], self._clock())
+            rendered = [(episode, view_texts(episode, before, self._recipe)) for episode, before in pairs]
             if most_parts is not None:
                 rendered = [(episode, views) for episode, views in rendered if len(views) <= most_parts]
             if rendered:

@@ -9,6 +9,7 @@ from langchain_memrag.engine.indexing import Indexing
 from langchain_memrag.errors import ConfigurationError, NotFoundError
 from langchain_memrag.records import Episode, EpisodePage, Scope, SpaceStats
 from langchain_memrag.stores.base import Clock, GraphStore
+from langchain_memrag.stores.postgres.episodes import EpisodeReader
 from langchain_memrag.stores.postgres.records import RecordStore
 
 __all__ = ["Reading"]
@@ -20,14 +21,23 @@ class Reading:
     """Reads episodes of one user at a time.
 
     Args:
-        records: The system of record.
+        records: Finds the user.
+        episodes: Reads what was said.
         graph: Counted by `stats`.
         indexing: Counted by `stats`.
         clock: Says what has expired.
     """
 
-    def __init__(self, records: RecordStore, graph: GraphStore, indexing: Indexing, clock: Clock) -> None:
+    def __init__(
+        self,
+        records: RecordStore,
+        episodes: EpisodeReader,
+        graph: GraphStore,
+        indexing: Indexing,
+        clock: Clock,
+    ) -> None:
         self._records = records
+        self._episodes = episodes
         self._graph = graph
         self._indexing = indexing
         self._clock = clock
@@ -39,7 +49,7 @@ class Reading:
             NotFoundError: One is not in this user's memory, or has expired.
         """
         space = self._records.space_of(scope.user_id)
-        found = [] if space is None else self._records.episodes((space,), ids, self._clock())
+        found = [] if space is None else self._episodes.episodes((space,), ids, self._clock())
         known = {episode.id: episode for episode in found}
         missing = [str(one) for one in ids if one not in known]
         if missing:
@@ -57,13 +67,13 @@ class Reading:
         space = self._records.space_of(scope.user_id)
         if space is None:
             return EpisodePage(episodes=())
-        return self._records.history(
+        return self._episodes.history(
             space,
+            self._clock(),
             session=scope.session_id,
             limit=limit,
             cursor=cursor,
             newest_first=newest_first,
-            now=self._clock(),
         )
 
     def stats(self, scope: Scope) -> SpaceStats:
@@ -72,7 +82,7 @@ class Reading:
         if space is None:
             return SpaceStats()
         entities, relations = self._graph.counts(space)
-        return self._records.stats(space, self._clock()).model_copy(
+        return self._episodes.stats(space, self._clock()).model_copy(
             update={
                 "entries": self._indexing.search.count(space),
                 "entities": entities,

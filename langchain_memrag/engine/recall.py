@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal, get_args
 from uuid import UUID
 
 from langchain_memrag.engine.flow import Flow, Question, R
 from langchain_memrag.engine.indexing import Indexing
-from langchain_memrag.engine.ranked import rank
+from langchain_memrag.engine.ranked import Candidates, hits_of, neighbours_wanted, rank
 from langchain_memrag.engine.threads import Threads
 from langchain_memrag.errors import ConfigurationError, StoreError
 from langchain_memrag.ranking import Recipe, idf
@@ -33,8 +33,10 @@ from langchain_memrag.stores.base import (
     RawHit,
     SearchFilter,
     Signal,
+    View,
 )
-from langchain_memrag.stores.postgres.entries import Statistics
+from langchain_memrag.stores.postgres.entries import Statistics, StatisticsReader
+from langchain_memrag.stores.postgres.episodes import EpisodeReader, Glimpse
 from langchain_memrag.stores.postgres.records import RecordStore
 from langchain_memrag.text import guess_intent, is_blank, name_key, normalise, query_terms, term_hash
 
@@ -42,8 +44,13 @@ __all__ = ["Recaller", "intent_of"]
 
 logger = logging.getLogger(__name__)
 
+VIEWS: Final[tuple[View, ...]] = get_args(View)
+
 QUERY_LIMIT: Final = 4000
 """Characters of a question that are looked at; nobody asks more, but an agent may paste a page."""
+
+GLIMPSE: Final = 2000
+"""Characters of a text by which two are told to say the same."""
 
 TERM_LIMIT: Final = 48
 """Query terms at most, the rarest first."""
@@ -91,7 +98,9 @@ class Recaller:
     """Answers what a user's memory knows about a question.
 
     Args:
-        records: The system of record, from which all text comes.
+        records: Finds the user's space.
+        episodes: The system of record, from which all text comes.
+        statistics: How common words are in a space.
         graph: Entities and relations.
         indexing: The search index with its embedder.
         recipe: How signals become one ranking.
@@ -102,6 +111,8 @@ class Recaller:
     def __init__(
         self,
         records: RecordStore,
+        episodes: EpisodeReader,
+        statistics: StatisticsReader,
         graph: GraphStore,
         indexing: Indexing,
         recipe: Recipe,
@@ -109,6 +120,8 @@ class Recaller:
         clock: Clock,
     ) -> None:
         self._records = records
+        self._episodes = episodes
+        self._statistics = statistics
         self._graph = graph
         self._indexing = indexing
         self._recipe = recipe
@@ -136,13 +149,14 @@ class Recaller:
         where = _filter(space, options, now)
         watch.lap("prepare")
         found = yield from self._run_arms(asked, intent, where, options.timeout, watch)
-        known = self._episodes(found, where)
+        candidates = self._candidates(found, where, _LeftOut.of(text, options))
         watch.lap("read")
-        hits, tokens = rank(
-            _candidates(found, known, _left_out(text, options)), self._recipe, options, intent, now
-        )
-        working = self._working(space, scope, options, now)
+        ranked = rank(candidates, self._recipe, now, options.k)
         watch.lap("rank")
+        full = self._episodes.episodes(where.spaces, [one.id for one in ranked], now)
+        hits, tokens = hits_of(ranked, {episode.id: episode for episode in full}, candidates, options)
+        working = self._working(space, scope, options, now)
+        watch.lap("show")
         return Recall(
             query=text,
             scope=scope,
@@ -159,13 +173,14 @@ class Recaller:
     ) -> tuple[Episode, ...]:
         if not options.working or scope.session_id is None:
             return ()
-        return self._records.last(space, scope.session_id, options.working, now)
+        return self._episodes.last(space, scope.session_id, options.working, now)
 
     def _run_arms(
         self, text: str, intent: Intent, where: SearchFilter, timeout: float, watch: _Stopwatch
     ) -> Flow[_Found]:
         words = [term_hash(term) for term in query_terms(text)]
-        statistics = self._records.statistics(where.spaces, self._recipe.lexical_views, set(words))
+        views = _views(self._recipe, "lexical")
+        statistics = self._statistics.statistics(where.spaces, views, set(words))
         watch.lap("statistics")
         search = self._indexing.search
         lexical = _lexical_signals(words, statistics, self._recipe)
@@ -176,12 +191,14 @@ class Recaller:
                 ("lexical", self._threads.submit(search.search, lexical, where, timeout=timeout), lexical)
             )
         seeds = [name_key(name) for name in intent.entities]
+        recipe = self._recipe
+        hops = recipe.relational_hops if intent.category == "relational" else recipe.graph_hops
         graph = (
             self._threads.submit(
                 self._graph.expand,
                 where,
                 seeds,
-                hops=self._recipe.hops(intent.category),
+                hops=hops,
                 limit=self._recipe.depth,
                 timeout=timeout,
             )
@@ -195,7 +212,7 @@ class Recaller:
             if reply.vectors:
                 dense = [
                     DenseSignal(f"dense:{view}", (view,), self._recipe.depth, reply.vectors[0])
-                    for view in self._recipe.dense_views
+                    for view in _views(self._recipe, "dense")
                 ]
                 pending.append(
                     ("dense", self._threads.submit(search.search, dense, where, timeout=timeout), dense)
@@ -206,17 +223,53 @@ class Recaller:
             degraded.append(Degradation(arm="dense", reason="no embedder is set up"))
         signals: dict[str, Sequence[RawHit]] = {}
         for arm, future, asked in pending:
-            for signal, hits in zip(asked, _settle(future, arm, degraded) or [], strict=False):
-                signals[signal.name] = hits
+            found = _settle(future, arm, degraded)
+            if found is not None:
+                signals.update((signal.name, hits) for signal, hits in zip(asked, found, strict=True))
         finds = (_settle(graph, "graph", degraded) or []) if graph else []
         watch.lap("arms")
         return _Found(signals, finds, tuple(degraded))
 
-    def _episodes(self, found: _Found, where: SearchFilter) -> Mapping[UUID, Episode]:
-        ids = dict.fromkeys(hit.record for hits in found.signals.values() for hit in hits)
-        ids.update(dict.fromkeys(find.record for find in found.graph))
-        known = self._records.episodes(where.spaces, list(ids), where.now)
-        return {episode.id: episode for episode in known if _allowed(episode, where)}
+    def _candidates(self, found: _Found, where: SearchFilter, left_out: _LeftOut) -> Candidates:
+        signals = {name: [(hit.record, hit.score) for hit in hits] for name, hits in found.signals.items()}
+        signals["graph"] = [(find.record, find.score) for find in found.graph]
+        details = {("graph", find.record): " > ".join(find.path) for find in found.graph}
+        ids = dict.fromkeys(ident for hits in signals.values() for ident, _ in hits)
+        first = Candidates(signals, details, self._glimpses(list(ids), where, left_out))
+        beside = self._glimpses(neighbours_wanted(first, self._recipe), where, left_out)
+        return Candidates(signals, details, {**first.glimpses, **beside})
+
+    def _glimpses(self, ids: Sequence[UUID], where: SearchFilter, left_out: _LeftOut) -> dict[UUID, Glimpse]:
+        span = max(len(self._recipe.before), len(self._recipe.after))
+        found = self._episodes.glimpses(where.spaces, ids, where.now, span=span, clip=GLIMPSE)
+        return {
+            one.episode.id: one
+            for one in found
+            if _allowed(one.episode, where) and not left_out.covers(one.episode)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """What must not come back: the question itself, and what the prompt holds already."""
+
+    ids: frozenset[UUID]
+    texts: frozenset[str]
+
+    @classmethod
+    def of(cls, query: str, options: RecallOptions) -> _LeftOut:
+        texts = [query, *(one for one in options.in_prompt if isinstance(one, str))]
+        return cls(
+            frozenset(one for one in options.in_prompt if isinstance(one, UUID)),
+            frozenset(_folded(text) for text in texts),
+        )
+
+    def covers(self, episode: Episode) -> bool:
+        return episode.id in self.ids or _folded(episode.content) in self.texts
+
+
+def _folded(text: str) -> str:
+    return " ".join(normalise(text)[:GLIMPSE].casefold().split())
 
 
 def _filter(space: int, options: RecallOptions, now: datetime) -> SearchFilter:
@@ -243,9 +296,13 @@ def _allowed(episode: Episode, where: SearchFilter) -> bool:
     )
 
 
+def _views(recipe: Recipe, arm: Literal["dense", "lexical"]) -> tuple[View, ...]:
+    return tuple(view for view in VIEWS if recipe.weights.get(f"{arm}:{view}"))
+
+
 def _lexical_signals(words: Sequence[int], statistics: Statistics, recipe: Recipe) -> list[LexicalSignal]:
     signals = []
-    for view in recipe.lexical_views:
+    for view in _views(recipe, "lexical"):
         total = statistics.entries.get(view, 0)
         frequencies = statistics.frequencies.get(view, {})
         weights = {

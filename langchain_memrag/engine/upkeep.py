@@ -12,7 +12,7 @@ from langchain_memrag.engine.flow import Flow
 from langchain_memrag.engine.indexing import Indexing
 from langchain_memrag.records import Scope
 from langchain_memrag.stores.base import Clock
-from langchain_memrag.stores.postgres.records import RecordStore
+from langchain_memrag.stores.postgres.records import Pending, RecordStore
 
 __all__ = ["Upkeep"]
 
@@ -63,20 +63,18 @@ class Upkeep:
 
     def heal_space(self, space: int | None, *, stop: Callable[[], bool] = _never) -> Flow[None]:
         """Index what is pending in one space, or in all; each record is tried once."""
-        tried: set[object] = set()
+        last: Pending | None = None
         while not stop():
-            waiting = self._records.pending(space=space, limit=BATCH, skip=len(tried))
-            fresh = [item for item in waiting if (item.space, item.record) not in tried]
-            if not fresh:
+            waiting = self._records.pending(space=space, limit=BATCH, after=last)
+            if not waiting:
                 return
-            tried.update((item.space, item.record) for item in fresh)
-            for one in sorted({item.space for item in fresh}):
-                yield from self._capture.index(one, [item.record for item in fresh if item.space == one])
+            last = waiting[-1]
+            for one in sorted({item.space for item in waiting}):
+                yield from self._capture.index(one, [item.record for item in waiting if item.space == one])
 
     def expire(self, *, stop: Callable[[], bool] = _never) -> None:
         """Erase what has expired, in every space and store."""
-        while not stop() and self._eraser.expire(self._clock(), BATCH):
-            pass
+        self._eraser.expire(self._clock(), BATCH, stop)
 
     def index_big(self, *, stop: Callable[[], bool] = _never) -> None:
         """Give big memories an index of their own for vectors, where the engine needs one."""

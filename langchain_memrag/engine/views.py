@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from langchain_memrag.prompts import format_time
+from langchain_memrag.prompts import format_date
 from langchain_memrag.ranking import Recipe, impact
 from langchain_memrag.records import Episode
 from langchain_memrag.stores.base import (
@@ -60,23 +60,25 @@ class ViewText:
     lexical: bool
 
 
-def view_texts(episode: Episode, before: Episode | None) -> list[ViewText]:
+def view_texts(episode: Episode, before: Episode | None, recipe: Recipe) -> list[ViewText]:
     """All views of an episode: its turn, by parts, and the pair where it answers another speaker.
 
     Args:
         episode: What was said.
         before: The session's previous turn, where there is one that is still remembered.
+        recipe: Names the views that its signals search.
     """
     parts = split_parts(episode.content, PART_LIMIT)
     found = [
         ViewText(episode, None, "turn", number, _render(episode, part), lexical=True)
         for number, part in enumerate(parts)
     ]
-    if before is not None and before.speaker_or_role != episode.speaker_or_role:
+    paired = "dense:pair" in recipe.weights or "lexical:pair" in recipe.weights
+    if paired and before is not None and before.speaker_or_role != episode.speaker_or_role:
         head = f"{before.speaker_or_role}: {before.content[-CONTEXT_LIMIT:]}"
         tail = f"{episode.speaker_or_role}: {parts[0]}"
         text = f"({_date(episode)}) {head}\n{tail}"
-        found.append(ViewText(episode, before, "pair", 0, text, lexical=False))
+        found.append(ViewText(episode, before, "pair", 0, text, lexical="lexical:pair" in recipe.weights))
     return found
 
 
@@ -85,7 +87,7 @@ def _render(episode: Episode, text: str) -> str:
 
 
 def _date(episode: Episode) -> str:
-    return format_time(episode.said_at, language_of(episode.content))
+    return format_date(episode.said_at, language_of(episode.content))
 
 
 def entry_of(view: ViewText, space: int, vector: Vector | None, recipe: Recipe) -> IndexEntry:

@@ -1,0 +1,169 @@
+"""Erasing episodes from the record, in one transaction with whatever lives in the same database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, cast
+from uuid import UUID
+
+from psycopg import Connection
+
+from langchain_memrag.stores.postgres.database import Database, PostgresTransaction
+from langchain_memrag.stores.postgres.pools import Row
+
+__all__ = ["Choice", "ErasingTransaction", "RecordEraser"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which episodes of a space are meant. All that is given must hold; nothing given means all.
+
+    Attributes:
+        ids: Only these.
+        session: Only of this session.
+        since: Only said at or after it.
+        until: Only said before it.
+        expired_at: Only those that have expired by then.
+    """
+
+    ids: tuple[UUID, ...] | None = None
+    session: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    expired_at: datetime | None = None
+
+
+# One statement for every choice: a condition that is not given is true of every row.
+_CHOSEN: Final = (
+    " e.space = %(space)s"
+    " AND (%(ids)s::uuid[] IS NULL OR e.id = ANY(%(ids)s))"
+    " AND (%(session)s::text IS NULL OR e.session = %(session)s)"
+    " AND (%(since)s::timestamptz IS NULL OR e.occurred_at >= %(since)s)"
+    " AND (%(until)s::timestamptz IS NULL OR e.occurred_at < %(until)s)"
+    " AND (%(expired_at)s::timestamptz IS NULL OR e.expires_at <= %(expired_at)s)"
+)
+
+
+class ErasingTransaction(PostgresTransaction):
+    """An erasure, open: the episodes are gone from the record, and the lock of their space is held.
+
+    Attributes:
+        erased: The ids of the episodes that go.
+        orphans: Turns whose pair held words of them, marked to be indexed again.
+    """
+
+    def __init__(
+        self, database: Database, connection: Connection[Row], erased: tuple[UUID, ...], orphans: int
+    ) -> None:
+        super().__init__(database, connection)
+        self.erased = erased
+        self.orphans = orphans
+
+
+class RecordEraser:
+    """Erases episodes.
+
+    Args:
+        database: Where they are.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def count(self, space: int, choice: Choice) -> int:
+        """How many episodes are meant."""
+        with self._database.connection("forget") as connection:
+            row = connection.execute(
+                self._database.statement("SELECT count(*) FROM {schema}.episode e WHERE" + _CHOSEN),
+                _values(space, choice),
+            ).fetchone()
+        return cast("tuple[int]", row)[0]
+
+    def sessions(self, space: int, choice: Choice) -> list[str]:
+        """The sessions that the meant episodes belong to."""
+        with self._database.connection("forget") as connection:
+            rows = connection.execute(
+                self._database.statement(
+                    "SELECT DISTINCT session FROM {schema}.episode e WHERE session <> '' AND" + _CHOSEN
+                ),
+                _values(space, choice),
+            ).fetchall()
+        return sorted(cast("str", row[0]) for row in rows)
+
+    @contextmanager
+    def erasing(self, space: int, choice: Choice) -> Iterator[ErasingTransaction]:
+        """Erase episodes and their marks; commit at the end of the block, where the other stores have erased."""
+        with self._database.transaction("forget") as work:
+            connection = work.connection
+            connection.execute(
+                self._database.statement(
+                    "UPDATE {schema}.space SET generation = generation + 1 WHERE id = %s"
+                ),
+                (space,),
+            )
+            rows = connection.execute(
+                self._database.statement(
+                    "DELETE FROM {schema}.episode e WHERE" + _CHOSEN + " RETURNING e.id"
+                ),
+                _values(space, choice),
+            ).fetchall()
+            erased = tuple(cast("UUID", row[0]) for row in rows)
+            connection.execute(
+                self._database.statement(
+                    "DELETE FROM {schema}.pending WHERE space = %s AND record = ANY(%s)"
+                ),
+                (space, list(erased)),
+            )
+            orphans = connection.execute(
+                self._database.statement(
+                    "WITH orphan AS (UPDATE {schema}.episode SET predecessor = NULL"
+                    "  WHERE space = %(space)s AND predecessor = ANY(%(erased)s) RETURNING id)"
+                    " INSERT INTO {schema}.pending (space, record, work, not_before)"
+                    " SELECT %(space)s, id, 'index', now() FROM orphan ON CONFLICT DO NOTHING"
+                ),
+                {"space": space, "erased": list(erased)},
+            ).rowcount
+            yield ErasingTransaction(self._database, connection, erased, orphans)
+
+    def drop_space(self, within: ErasingTransaction, space: int) -> None:
+        """Remove the space itself; a user who comes back gets another one."""
+        within.connection.execute(
+            self._database.statement("DELETE FROM {schema}.space WHERE id = %s"), (space,)
+        )
+
+    def left(self, space: int, ids: Sequence[UUID]) -> int:
+        """How many of these episodes, or marks of them, are still there."""
+        with self._database.connection("look after forgetting") as connection:
+            row = connection.execute(
+                self._database.statement(
+                    "SELECT (SELECT count(*) FROM {schema}.episode WHERE space = %(space)s AND id = ANY(%(ids)s))"
+                    " + (SELECT count(*) FROM {schema}.pending WHERE space = %(space)s AND record = ANY(%(ids)s))"
+                ),
+                {"space": space, "ids": list(ids)},
+            ).fetchone()
+        return cast("tuple[int]", row)[0]
+
+    def expired(self, now: datetime, limit: int) -> list[int]:
+        """Spaces that hold episodes that have expired."""
+        with self._database.connection("look for what has expired") as connection:
+            rows = connection.execute(
+                self._database.statement(
+                    "SELECT DISTINCT space FROM {schema}.episode WHERE expires_at <= %s ORDER BY space LIMIT %s"
+                ),
+                (now, limit),
+            ).fetchall()
+        return [cast("int", row[0]) for row in rows]
+
+
+def _values(space: int, choice: Choice) -> dict[str, object]:
+    return {
+        "space": space,
+        "ids": None if choice.ids is None else list(choice.ids),
+        "session": choice.session,
+        "since": choice.since,
+        "until": choice.until,
+        "expired_at": choice.expired_at,
+    }
