@@ -98,7 +98,7 @@ _INTENT = {
 }
 
 _REPAIR = {
-    "en": "That could not be read. Reply with one JSON object of exactly these fields, nothing else: {fields}.",
+    "en": "That could not be read. Reply with one JSON object of exactly these fields and no more: {fields}.",
     "zh": "无法解析上面的回复。请只回复一个 JSON 对象，且恰好包含这些字段，不要有其他内容：{fields}。",
 }
 

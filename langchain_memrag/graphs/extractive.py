@@ -63,16 +63,18 @@ _SOME_WORDS, _SOME_LIFT = 0.3, 0.2
 _ENOUGH_LIFT = 0.28
 # What is nearly as good as the best is quoted too.
 _NEARLY = 0.75
-# Words that shape a question and rarely stand in its answer: they count, but little.
+# Words that shape a question and rarely stand in its answer ("in which city"): they count, but little.
 _SOFT = frozenset(
     """
     name call favourit favorit kind type sort thing time day date week month year old long far big much mani
-    number place get go make do say said tell told know rememb mention talk like want need live now current
-    ani some about again still ever
-    名字 叫 喜欢 喜歡 最 做 去 看 有 记得 記得 知道 说 说过 說過 提到 现在 現在 今天 想 时间 時間 地方 东西
-    東西 事 事情 岁 几岁 幾歲 号码 號碼 住 会 曾经 平时
+    number place citi town countri colour color job work go get make do say said tell told know rememb mention
+    talk like want need live
+    名字 叫 喜欢 喜歡 最 做 去 看 有 记得 記得 知道 说 说过 說過 提到 今天 想 时间 時間 地方 东西 東西 事 事情
+    岁 几岁 幾歲 号码 號碼 住 会 曾经 平时 城市 国家 國家 颜色 顏色 工作 职业 職業
     """.split()  # noqa: SIM905 - a page of words is easier to read
 )
+# Words that say nothing about the answer at all.
+_IDLE = frozenset("now current still again ever ani some about 现在 現在 目前 还是 也".split())  # noqa: SIM905
 _SOFT_WEIGHT = 0.35
 
 _ENGLISH_QUESTION = re.compile(
@@ -141,6 +143,7 @@ def _asks(item: Evidence, question: str) -> bool:
 
 def _weights(question: str) -> Mapping[str, float]:
     found = set(query_terms(question))
+    found = found - _IDLE or found
     return {term: _SOFT_WEIGHT if term in _SOFT else 1.0 for term in found}
 
 
