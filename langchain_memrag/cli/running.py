@@ -1,0 +1,92 @@
+"""What every command shares: opening memory by options and settings, and ending with an exit code."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+
+import typer
+
+from langchain_memrag.cli.output import complain
+from langchain_memrag.engine.embedding import DEFAULT, Default
+from langchain_memrag.engine.memrag import MemRAG, utc_now
+from langchain_memrag.errors import ConfigurationError, MemRAGError, StoreError
+from langchain_memrag.settings import Settings, read_settings
+from langchain_memrag.stores.base import Clock
+
+__all__ = ["Exit", "opened", "reporting", "utf8_streams"]
+
+
+class Exit(IntEnum):
+    """How a command may end; described in `langchain_memrag.cli`."""
+
+    DONE = 0
+    PARTIAL = 1
+    MISTAKE = 2
+    UNAVAILABLE = 3
+    MODEL_FAILED = 4
+    INTERRUPTED = 130
+
+
+@contextmanager
+def reporting(hint_on_interrupt: str = "") -> Iterator[None]:
+    """Turn this package's errors into one sentence and an exit code; any other error keeps its trace.
+
+    Args:
+        hint_on_interrupt: What to say to somebody who stops the command.
+    """
+    try:
+        yield
+    except StoreError as error:
+        complain(str(error))
+        raise typer.Exit(Exit.UNAVAILABLE) from None
+    except MemRAGError as error:
+        complain(str(error))
+        raise typer.Exit(Exit.MISTAKE) from None
+    except KeyboardInterrupt:
+        complain(f"interrupted. {hint_on_interrupt}".strip())
+        raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+@contextmanager
+def opened(
+    location: str | None, *, clock: Clock = utc_now, settings: Settings | None = None
+) -> Iterator[MemRAG]:
+    """Memory at a location, closed afterwards.
+
+    Args:
+        location: The option `--data`; the settings decide where it is missing.
+        clock: Another time than that of the machine.
+        settings: Read from the environment where they are not given.
+    """
+    settings = settings or read_settings()
+    if location is None and settings.location is not None:
+        location = settings.location.get_secret_value()
+    if location is not None and not location.strip():
+        raise ConfigurationError("the location is blank; give a folder or a postgresql:// URL")
+    direct_url = None if settings.direct_url is None else settings.direct_url.get_secret_value()
+    with MemRAG.open(
+        location,
+        embeddings=_embeddings(settings.embeddings),
+        direct_url=direct_url,
+        schema=settings.db_schema,
+        pool_size=settings.pool_size,
+        clock=clock,
+    ) as memrag:
+        yield memrag
+
+
+def _embeddings(named: str | None) -> str | Default | None:
+    if named is None:
+        return DEFAULT
+    return None if named.strip().lower() == "none" else named
+
+
+def utf8_streams() -> None:
+    """Speak UTF-8 whatever the locale: what is remembered may be in any script."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
