@@ -15,11 +15,21 @@ from langchain_memrag.text.traditional import simplified
 _HAN_WORD = re.compile(f"[{HAN}]+")
 _SURNAME = f"(?:{'|'.join(names.COMPOUND_SURNAMES)}|[{''.join(sorted(names.SURNAMES))}])"
 _TITLE = "|".join(sorted(names.TITLES, key=len, reverse=True))
-_TITLED = re.compile(rf"{_SURNAME}[{HAN}]{{0,2}}?(?:{_TITLE})(?![{HAN}])|{_SURNAME}(?:{_TITLE})")
+_TITLED = re.compile(rf"{_SURNAME}(?:[{HAN}]{{1,2}}(?:{_TITLE})(?![{HAN}])|(?:{_TITLE}))")
+# Function words: where the tagger glued one to a name, it is not part of it.
+_FUNCTION = "是在有和的了去来说要就都也被把给对跟叫会能让做吃与很不还也从到想用为个位"
+_FUNCTION_INSIDE = re.compile(f"[{_FUNCTION}]")
+_AFTER_PLACE = "人话菜市省"
+_BEFORE_PLACE = frozenset(
+    "在 去 到 从 来自 住 住在 回 飞 飞往 往 抵达 前往 离开 位于 来到 去过 来 至 途经 搬到".split()
+)  # noqa: SIM905
 _CALLED = re.compile(
     rf"(?:名叫|取名叫|叫做|叫作|名字叫|名字是|名为|叫)([{HAN}]{{2,5}})(?=[，。！？、；,.!?;\s）)]|$)"
 )
 _KEEPS_ANIMAL = re.compile(r"[公司店馆厅铺厂]|餐厅|饭店|学校|团队|乐队")
+_ORGANIZATION: EntityType = "organization"
+_PLACE: EntityType = "place"
+_PRODUCT: EntityType = "product"
 _SUFFIXES: tuple[tuple[str, EntityType], ...] = tuple(
     sorted(
         [(suffix, "organization") for suffix in names.ORGANIZATION_SUFFIXES]
@@ -28,12 +38,12 @@ _SUFFIXES: tuple[tuple[str, EntityType], ...] = tuple(
     )
 )
 _SUFFIX_WORDS = frozenset(suffix for suffix, _ in _SUFFIXES)
-_KNOWN: dict[str, EntityType] = (
-    dict.fromkeys(names.BRANDS_ORGANIZATION, "organization")
-    | dict.fromkeys(names.BRANDS_PRODUCT, "product")
-    | dict.fromkeys(names.PLACES, "place")
-)
-_KNOWN_NAME = re.compile("|".join(sorted((name for name in _KNOWN), key=len, reverse=True)))
+_KNOWN: dict[str, EntityType] = {
+    **dict.fromkeys(names.BRANDS_ORGANIZATION, _ORGANIZATION),
+    **dict.fromkeys(names.BRANDS_PRODUCT, _PRODUCT),
+    **dict.fromkeys(names.PLACES, _PLACE),
+}
+_KNOWN_NAME = re.compile("|".join(sorted(_KNOWN, key=len, reverse=True)))
 _NAMING_TAGS = frozenset({"ns", "nt", "nz", "nr", "nrt", "j", "eng", "s", "nrfg"})
 _GIVEN_TAGS = frozenset(
     {"n", "nr", "nrt", "ns", "nz", "a", "g", "j", "x", "ng", "nrfg", "an", "b", "zg", "ag"}
@@ -57,11 +67,12 @@ def find_chinese_names(text: str, taken: Taken) -> list[EntityMention]:
     ends = {token.end for token in tokens}
     finder = _Finder(text, tokens, taken)
     for match in _TITLED.finditer(folded):
-        if match.start() in starts and match[0] not in names.NOT_NAMES:
+        if finder.is_titled_name(match):
             finder.take(match.start(), match.end(), "person")
     finder.institutions()
     for match in _KNOWN_NAME.finditer(folded):
-        if match.start() in starts or match.end() in ends:
+        aligned = match.start() in starts
+        if aligned and (match.end() in ends or len(match[0]) > 2 or folded[match.end()] in _AFTER_PLACE):
             finder.take(match.start(), match.end(), _KNOWN[match[0]])
     finder.people()
     finder.places()
@@ -95,6 +106,15 @@ class _Finder:
         self.found.append(EntityMention(self._text[start:end], kind, start, end))
         return True
 
+    def is_titled_name(self, match: re.Match[str]) -> bool:
+        """Whether a surname and a title are that (王老师), not the end of another word (高级工程师)."""
+        token = next((token for token in self._tokens if token.start == match.start()), None)
+        if token is None or match[0] in names.NOT_NAMES or token.word in names.NOT_NAMES:
+            return False
+        if _FUNCTION_INSIDE.search(match[0][1:]):
+            return False
+        return len(token.word) == 1 or token.tag.startswith("nr")
+
     def institutions(self) -> None:
         """Names that end in what the thing is: 北京大学, 深圳华银科技有限公司, 浦东机场, 建国路."""
         for index, token in enumerate(self._tokens):
@@ -104,13 +124,20 @@ class _Finder:
             following = self._tokens[index + 1].word if index + 1 < len(self._tokens) else ""
             if following in _SUFFIX_WORDS and len(following) > 1 and following not in {"中心"}:
                 continue
+            if token.word not in _SUFFIX_WORDS:
+                if _names_itself(token, kind):
+                    placed = kind == "organization" and token.tag not in {"nt", "ns"} and self._placed(index)
+                    self.take(self._tokens[index - placed].start, token.end, kind)
+                continue
             first, named = self._reach_left(index)
-            whole = token.word not in _SUFFIX_WORDS
-            if whole and first == index and not _names_itself(token, kind):
-                continue
-            if not whole and not named:
-                continue
-            self.take(self._tokens[first].start, token.end, kind)
+            if named:
+                self.take(self._tokens[first].start, token.end, kind)
+
+    def _placed(self, index: int) -> bool:
+        """Whether a place stands right before an institution and belongs to its name: 上海仁爱医院."""
+        return (
+            index > 0 and self._tokens[index - 1].tag == "ns" and self._tokens[index - 1].word in names.PLACES
+        )
 
     def _reach_left(self, index: int) -> tuple[int, bool]:
         first, named = index, False
@@ -123,9 +150,9 @@ class _Finder:
             elif token.word not in names.INNER and not (token.word in _SUFFIX_WORDS and len(token.word) > 1):
                 break
             first -= 1
-        while first < index and not named:
+        while first < index and not _names_an_institution(self._tokens[first]):
             first += 1
-        return first, named
+        return first, named and first < index
 
     def people(self) -> None:
         """Names of people: whole, split after the surname, with 小, 老 or 阿, and foreign ones with a dot."""
@@ -138,8 +165,11 @@ class _Finder:
             following = self._tokens[index + 1] if index + 1 < len(self._tokens) else None
             if self._split_name(token, following):
                 continue
-            if _is_person(token):
-                self.take(token.start, token.end, "person")
+            end = _person_end(token)
+            if end and following and end == following.start and _completes(token, following):
+                end = following.end
+            if end:
+                self.take(token.start, end, "person")
 
     def _split_name(self, token: _Token, following: _Token | None) -> bool:
         if following is None or not _HAN_WORD.fullmatch(following.word) or following.end > len(self._text):
@@ -158,6 +188,10 @@ class _Finder:
             return False
         if following.word in names.NOT_NAMES or following.word in names.TITLES:
             return False
+        if len(following.word) == 1 and following.word not in names.GIVEN_ENDINGS:
+            return False
+        if _FUNCTION_INSIDE.search(following.word):
+            return False
         if (
             len(following.word) == 1
             and token.word in _WORDLIKE
@@ -170,10 +204,7 @@ class _Finder:
         first = last = index
         if index == 0 or index + 1 >= len(self._tokens):
             return
-        if not (
-            _HAN_WORD.fullmatch(self._tokens[index - 1].word)
-            and _HAN_WORD.fullmatch(self._tokens[index + 1].word)
-        ):
+        if not (_is_foreign(self._tokens[index - 1].word) and _is_foreign(self._tokens[index + 1].word)):
             return
         first, last = index - 1, index + 1
         while last + 1 < len(self._tokens) and self._tokens[last + 1].tag in {"nr", "nrt", "nrfg"}:
@@ -181,17 +212,24 @@ class _Finder:
         self.take(self._tokens[first].start, self._tokens[last].end, "person")
 
     def places(self) -> None:
-        """What the tagger calls a place, an institution or, with a people's ending, where they are from."""
+        """What the tagger calls a place or an institution, and what the context makes one."""
+        before = ""
         for token in self._tokens:
-            word = token.word
-            if word in names.NOT_NAMES or not _HAN_WORD.fullmatch(word) or len(word) < 2:
+            word, previous = token.word, before
+            before = word
+            if (
+                word in names.NOT_NAMES
+                or word in names.NOT_PLACES
+                or not _HAN_WORD.fullmatch(word)
+                or len(word) < 2
+            ):
                 continue
-            if word.endswith("人") and len(word) > 2 and _tag_of(word[:-1]) == "ns":
-                self.take(token.start, token.end - 1, "place")
-            elif token.tag == "ns" and not word.endswith(("话", "菜", "语", "人")):
-                self.take(token.start, token.end, "place")
-            elif token.tag == "nt" and word not in _SUFFIX_WORDS and word not in names.GENERIC:
-                self.take(token.start, token.end, "organization")
+            if token.tag == "nt" and word not in _SUFFIX_WORDS and word not in names.GENERIC:
+                if rjieba.has_word(word):
+                    self.take(token.start, token.end, "organization")
+            elif token.tag == "ns" and rjieba.has_word(word) and not word.endswith(("话", "菜", "语", "人")):
+                if len(word) > 2 or previous in _BEFORE_PLACE:
+                    self.take(token.start, token.end, "place")
 
     def called(self, match: re.Match[str]) -> None:
         """A name that is introduced as one: 我的猫叫咪咪."""
@@ -203,7 +241,7 @@ class _Finder:
         ):
             return
         inside = [token for token in self._tokens if token.start >= start and token.end <= match.end(1)]
-        if any(token.tag in {"r", "y", "ul", "p"} for token in inside):
+        if any(token.tag in {"r", "y", "ul", "uj", "p", "m", "d", "c", "a"} for token in inside):
             return
         before = self._text[max(0, match.start() - 6) : match.start()]
         kind: EntityType = "organization" if _KEEPS_ANIMAL.search(before) else "person"
@@ -267,15 +305,63 @@ def _tag_of(word: str) -> str:
     return tagged[0][1] if len(tagged) == 1 else ""
 
 
-def _is_person(token: _Token) -> bool:
+def _is_foreign(word: str) -> bool:
+    return bool(word) and all(char in names.FOREIGN for char in word)
+
+
+def _completes(token: _Token, following: _Token) -> bool:
+    """Whether one more character belongs to a name that was cut short: 刘子 + 轩."""
+    return (
+        len(token.word) == 2
+        and len(following.word) == 1
+        and (following.word in names.GIVEN_ENDINGS or following.tag == "nr")
+        and following.tag in _GIVEN_TAGS | {"vg", "dg", "q"}
+        and not _FUNCTION_INSIDE.search(following.word)
+    )
+
+
+def _person_end(token: _Token) -> int:
+    """Where the name of a person that a token is, or starts with, ends; 0 where it is none."""
     word = token.word
-    if word in names.NOT_NAMES or len(word) < 2 or len(word) > 5:
+    if word in names.NOT_NAMES or word in names.NOT_PLACES or not 2 <= len(word) <= 6:
+        return 0
+    if word in names.FOREIGN_NAMES:
+        return token.end
+    if len(word) == 2 and word[0] in names.PREFIXES:
+        return token.end if _is_nickname(token) else 0
+    if token.tag not in {"nr", "nrfg", "nrt"}:
+        return 0
+    if len(word) > 2 and _is_foreign(word) and rjieba.has_word(word):
+        return token.end
+    longest = 4 if word.startswith(names.COMPOUND_SURNAMES) else 3
+    if token.tag == "nrt" or len(word) > longest or not (word[0] in names.SURNAMES or longest == 4):
+        return 0
+    while len(word) > 2 and word[-1] in _FUNCTION:
+        word = word[:-1]
+    if _FUNCTION_INSIDE.search(word[1:]):
+        return 0
+    if (
+        len(word) == 2
+        and (word[0] in _WORDLIKE or rjieba.has_word(word))
+        and word[1] not in names.GIVEN_ENDINGS
+    ):
+        return 0
+    if len(word) == 3 and not rjieba.has_word(word) and _is_plain(word[1:]):
+        return 0
+    return token.start + len(word)
+
+
+def _is_nickname(token: _Token) -> bool:
+    word = token.word
+    if word in names.PREFIXED_WORDS:
         return False
-    if len(word) == 2 and word[0] in names.PREFIXES and word not in names.PREFIXED_WORDS:
-        return token.tag.startswith("nr") or word[1] in names.SURNAMES - _WORDLIKE
-    if token.tag in {"nr", "nrfg"}:
-        surname = word[0] in names.SURNAMES or word.startswith(names.COMPOUND_SURNAMES)
-        return (surname and len(word) <= (4 if word.startswith(names.COMPOUND_SURNAMES) else 3)) or (
-            len(word) > 2 and rjieba.has_word(word)
-        )
-    return token.tag == "nrt" and rjieba.has_word(word) and len(word) > 1
+    if word[1] in names.SURNAMES - _WORDLIKE:
+        return True
+    return (
+        token.tag.startswith("nr") and word[0] in "小阿" and word[1] in names.SURNAMES | names.GIVEN_ENDINGS
+    )
+
+
+def _is_plain(word: str) -> bool:
+    """Whether two characters after a surname are an everyday word, so that the three are no name."""
+    return _tag_of(word)[:1] in {"v", "d", "p", "r", "c", "t", "m", "f", "u"}

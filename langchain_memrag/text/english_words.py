@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # ruff: noqa: SIM905  (a page of words is easier to read and to amend than a page of quoted words)
 
 # Never part of a name, wherever they stand: talk, calendar, titles before a name, family, nationalities.
@@ -111,6 +113,7 @@ _GRAMMAR = """
     they'll he'll she'll it'll you'd we'd they'd he'd she'd there here then now
 """
 _ADVERBS = """
+    plus anytime someday sometime onwards everyday amid 
     again already almost also alone always altogether anyway anyways apart away back barely certainly
     clearly constantly currently daily deep directly early easily else especially even eventually ever
     exactly far fast finally forever forward frankly frequently fully generally gladly gradually hardly
@@ -146,6 +149,9 @@ _VERBS = """
     loved liked moved started finished called looked used wanted needed talked walked spent
 """
 _NOUNS = """
+    setback mentor injury chapter section figure page step unit level guitarist scientist artist setback challenge
+    trilogy final sequel doubt plot chess dairy gluten sourdough resilience kindness teamwork bowling surfing
+    camaraderie nostalgia closure wildlife scenery sunrise sunrises mindset lifestyle workout workouts routine 
     accident accommodation account activity address adult advice affair age agency agent air airport album
     alarm allergies amount animal animals answer apartment app apple apples application appointment area
     argument art article artist attempt attention attitude audience aunt author baby backpack bag ball band
@@ -240,6 +246,10 @@ OPENERS = GRAMMAR | frozenset(f"{_ADVERBS} {_VERBS}".split())
 # Words that open sentences without being names.
 COMMON = OPENERS | frozenset(f"{_NOUNS} {_ADJECTIVES}".split()) | TALK | CALENDAR | FAMILY | NATIONALITIES
 
+# Cries are spelt in any length: "woooah", "awww", "mmm".
+CRY = re.compile(
+    r"w+o+a*h+|w+o+o+|w+o+[-\s]?h+o+|a+w+|o+f+|o+h+|o+o+h+|m+|h+m+|y+u+m+|y+a+y+|y+e+a+h*|p+h+e+w+|(?:a*h+a+)+h*|(?:h+e+)+|ah+h+\w*|no+|so+|u+g+h+|e+w+"
+)
 # Endings of plain words: an unknown word with one of them opens a sentence, it does not name.
 COMMON_ENDINGS = tuple(
     """

@@ -78,7 +78,7 @@ class _Text:
             and (self.keys[index - 1].strip(".") in _ABBREVIATIONS or "." in self.words[index - 1])
         ):
             return False
-        return char in _SENTENCE_ENDS or ord(char) > 0x2600 and not char.isalnum()
+        return char in _SENTENCE_ENDS or (ord(char) > 0x2600 and not char.isalnum())
 
 
 def find_latin_names(text: str, taken: Taken, *, in_chinese: bool) -> list[EntityMention]:
@@ -115,6 +115,7 @@ def _counts(parsed: _Text, index: int, taken: Taken) -> bool:
     return (
         parsed.is_capital(index)
         and _bare(parsed.keys[index]) not in _NEVER
+        and words.CRY.fullmatch(parsed.keys[index]) is None
         and not taken.overlaps(*parsed.spans[index])
         and not (parsed.is_shouted and parsed.words[index].isupper() and len(parsed.words[index]) > 1)
     )
@@ -173,11 +174,14 @@ def _name(parsed: _Text, run: list[int], *, in_chinese: bool) -> EntityMention |
         run = run[1:]
     if not run or (titled and _bare(parsed.keys[run[0]]) in words.COMMON - names.GIVEN_NAMES):
         return None
-    if opens and len(run) == 1 and not _opens_with_name(parsed, run[0]):
-        return None
+    if len(run) == 1 and not titled:
+        if opens and not _opens_with_name(parsed, run[0]):
+            return None
+        if not opens and _is_emphasis(parsed.words[run[0]], _bare(parsed.keys[run[0]])):
+            return None
     start, end = parsed.spans[run[0]][0], parsed.spans[run[-1]][1]
     name = _POSSESSIVE.sub("", parsed.text[start:end])
-    if name.lower().replace("’", "'") in words.HOLIDAYS or len(name) < 2:
+    if name.lower().replace("’", "'") in words.HOLIDAYS or sum(map(str.isalnum, name)) < 2:
         return None
     number = _number_after(parsed, run)
     if number:
@@ -185,11 +189,24 @@ def _name(parsed: _Text, run: list[int], *, in_chinese: bool) -> EntityMention |
     return EntityMention(name, "person" if titled else _type(parsed, run, name), start, start + len(name))
 
 
+def _is_emphasis(word: str, key: str) -> bool:
+    """Whether a capital inside a sentence is only there for effect: "JUST do it", "the BEST"."""
+    if _is_known(key):
+        return False
+    return key in words.OPENERS or (word.isupper() and len(word) > 1 and key in words.COMMON)
+
+
 def _is_opener(parsed: _Text, run: Sequence[int]) -> bool:
     """Whether the first word of a sentence stands before a name rather than in it."""
     key = parsed.keys[run[0]]
-    if len(run) == 1 or key not in words.COMMON:
+    if len(run) == 1:
         return False
+    if key not in words.COMMON:
+        return (
+            key not in names.GIVEN_NAMES
+            and key.endswith(("ing", "ed", "ly"))
+            and _is_known(parsed.keys[run[1]])
+        )
     following = _bare(parsed.keys[run[1]])
     if key in names.GIVEN_NAMES:
         return key == "will" and following in names.GIVEN_NAMES
@@ -233,7 +250,23 @@ def _opens_with_name(parsed: _Text, index: int) -> bool:
         return True
     if key.endswith(words.COMMON_ENDINGS):
         return False
-    return acts or is_ or paired or owns or not side_by_side
+    return acts or is_ or paired or owns
+
+
+def _is_known(key: str) -> bool:
+    return (
+        key in names.GIVEN_NAMES
+        or key in names.PLACES
+        or key in names.ORGANIZATIONS
+        or key in names.TECHNOLOGIES
+    )
+
+
+def _is_common(key: str) -> bool:
+    """Whether a word, or what it is the plural of, is a plain one."""
+    return key in words.COMMON or (
+        key.endswith("s") and (key[:-1] in words.COMMON or key[:-2] in words.COMMON)
+    )
 
 
 def _number_after(parsed: _Text, run: Sequence[int]) -> str:

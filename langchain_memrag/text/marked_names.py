@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from langchain_memrag.text.english_names import FOLLOWS_WORK, LOWERCASE_TECHNOLOGIES, TECHNOLOGIES
-from langchain_memrag.text.english_words import BEING, COMMON, GRAMMAR, TALK
+from langchain_memrag.text.english_words import BEING, COMMON, GRAMMAR, OPENERS, TALK
 from langchain_memrag.text.mention import EntityMention, EntityType
 from langchain_memrag.text.scripts import HAN
 
@@ -94,7 +94,7 @@ def _quote_type(content: str, style: str, before: str, punctuated: bool) -> Enti
     if all(word[0].isupper() or len(word) < 4 for word in words) and words[0][0].isupper():
         if len(words) > 1 and not (punctuated and keys[0] in TALK):
             return "work"
-        return None if keys[0] in TALK else ("work" if cued else "quoted")
+        return ("work" if cued else None) if keys[0] in TALK | OPENERS else ("work" if cued else "quoted")
     if punctuated or len(words) > 3 or any(key in _SPOKEN or key in BEING or key in TALK for key in keys):
         return "work" if cued and not punctuated and words[0][0].isupper() else None
     return "quoted"
