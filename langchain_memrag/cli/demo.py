@@ -170,9 +170,7 @@ def _in_a_process(name: str, number: int, place: str, user: str, *, as_json: boo
         return SessionReport.model_validate_json(report.read_bytes())
 
 
-def play_session(
-    name: str, number: int, *, location: str, user: str, report: Path | None, quiet: bool
-) -> bool:
+def play_session(name: str, number: int, *, user: str, report: Path | None, quiet: bool) -> bool:
     """Play one session of a story in this process; whether every answer was as told.
 
     Args:
