@@ -131,7 +131,6 @@ def _join(folder: DataFolder, opener: FileLock) -> None:
         raise ConfigurationError(
             f"{folder.openers_lock} is locked by another program: stop it, or choose another folder"
         )
-    folder.give_to_owner(folder.openers_lock)
 
 
 def _server_of(folder: DataFolder, major: int) -> _Server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from langchain_memrag.errors import StoreUnavailableError
 from langchain_memrag.stores._embedded.account import Account
-from langchain_memrag.stores._embedded.folder import INITDB_PREFIX, DataFolder, no_room
+from langchain_memrag.stores._embedded.folder import INITDB_PREFIX, DataFolder, is_full, no_room
 from langchain_memrag.stores._embedded.settings import DATABASE, USER
 
 _INITDB_SECONDS = 120
@@ -44,6 +45,9 @@ def create_cluster(folder: DataFolder, account: Account, major: int) -> None:
         )
         account.give(fd)
         _make_durable(making)
+    except BaseException:
+        shutil.rmtree(making, ignore_errors=True)  # on a full disk it is in the way
+        raise
     finally:
         os.close(fd)
     making.rename(folder.pgdata)
@@ -81,7 +85,7 @@ def _run(
         plain = ["--locale=C" if each == f"--locale={_LOCALE}" else each for each in arguments]
         _run(folder, account, program, plain, fd=fd, stdin=stdin)
         return
-    if "No space left on device" in done.stderr or "Disk quota exceeded" in done.stderr:
+    if is_full(done.stdout + done.stderr):
         raise no_room(folder.path)
     advice = ""
     if "could not look up effective user ID" in done.stderr:

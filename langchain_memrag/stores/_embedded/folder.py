@@ -30,6 +30,7 @@ _LOG_TAIL_BYTES = 4096
 _LOG_TAIL_LINES = 12
 _OURS = frozenset({".gitignore", "locks", "pgdata", "server.log", "server.log.1"})
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+_SAYS_NO_ROOM = ("No space left on device", "Disk quota exceeded", "Check free disk space")
 _NO_WRITE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NOT_A_FOLDER = frozenset({errno.ENOTDIR, errno.EEXIST})
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EIO})
@@ -158,6 +159,11 @@ def explained(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise _explain(error, folder) from error
+
+
+def is_full(output: str) -> bool:
+    """Whether PostgreSQL's output says that the disk is full."""
+    return any(sign in output for sign in _SAYS_NO_ROOM)
 
 
 def no_room(folder: Path) -> StoreUnavailableError:

@@ -50,6 +50,10 @@ class FileLock:
 
     def __init__(self, path: Path) -> None:
         self._fd: int | None = os.open(path, _OPEN_FLAGS, 0o600)
+        if sys.platform != "win32" and os.geteuid() == 0:
+            # The folder's owner must be able to lock it without root later.
+            owner = path.parent.stat()
+            os.fchown(self._fd, owner.st_uid, owner.st_gid)
         _open_locks.add(self)
 
     @property

@@ -30,7 +30,7 @@ from langchain_memrag.stores._embedded.account import Account, Detached, choose_
 from langchain_memrag.stores._embedded.address import PORT, SOCKET_NAME, SocketAddress
 from langchain_memrag.stores._embedded.binaries import find_binaries
 from langchain_memrag.stores._embedded.cluster import create_cluster
-from langchain_memrag.stores._embedded.folder import DataFolder, no_room
+from langchain_memrag.stores._embedded.folder import DataFolder, is_full, no_room
 from langchain_memrag.stores._embedded.locks import POLL_SECONDS, FileLock
 from langchain_memrag.stores._embedded.settings import as_arguments, server_settings
 
@@ -141,7 +141,7 @@ class PosixServer:
 
     def _explain_exit(self, *, small: bool) -> bool:
         tail = self._folder.log_tail()
-        if "No space left on device" in tail:
+        if is_full(tail):
             raise no_room(self._folder.path)
         if not small and any(sign in tail for sign in _NO_MEMORY):
             return False

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from langchain_memrag.stores.embedded import EmbeddedPostgres
 {before}
-handle = EmbeddedPostgres.open(Path(sys.argv[1]))
+handle = EmbeddedPostgres.open(Path(sys.argv[1]), major=int(sys.argv[2]))
 {after}
 print((handle.folder / "pgdata" / "postmaster.pid").read_text().splitlines()[0], flush=True)
 if sys.stdin.readline().strip() == "close":
@@ -36,10 +36,16 @@ class Opener:
     """A process of its own that has the folder open."""
 
     def __init__(
-        self, folder: Path, *, before: str = "", after: str = "", env: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        *,
+        major: int = 18,
+        before: str = "",
+        after: str = "",
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", OPENER.format(before=before, after=after), str(folder)],
+            [sys.executable, "-c", OPENER.format(before=before, after=after), str(folder), str(major)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
