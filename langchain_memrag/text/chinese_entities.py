@@ -18,6 +18,7 @@ _TITLE = "|".join(sorted(names.TITLES, key=len, reverse=True))
 _TITLED = re.compile(rf"{_SURNAME}(?:[{HAN}]{{1,2}}(?:{_TITLE})(?![{HAN}])|(?:{_TITLE}))")
 # Function words: where the tagger glued one to a name, it is not part of it.
 _FUNCTION = "是在有和的了去来说要就都也被把给对跟叫会能让做吃与很不还也从到想用为个位"
+_TAIL = _FUNCTION + "写买打看听走问带送等住开当穿找教学唱"
 _FUNCTION_INSIDE = re.compile(f"[{_FUNCTION}]")
 _AFTER_PLACE = "人话菜市省"
 _BEFORE_PLACE = frozenset(
@@ -46,7 +47,7 @@ _KNOWN: dict[str, EntityType] = {
 _KNOWN_NAME = re.compile("|".join(sorted(_KNOWN, key=len, reverse=True)))
 _NAMING_TAGS = frozenset({"ns", "nt", "nz", "nr", "nrt", "j", "eng", "s", "nrfg"})
 _GIVEN_TAGS = frozenset(
-    {"n", "nr", "nrt", "ns", "nz", "a", "g", "j", "x", "ng", "nrfg", "an", "b", "zg", "ag"}
+    {"n", "nr", "nrt", "ns", "nz", "a", "g", "j", "x", "ng", "nrfg", "an", "b", "zg", "ag", "z"}
 )
 _WORDLIKE = names.WORDLIKE_SURNAMES
 _MOST_INNER_WORDS = 5
@@ -63,16 +64,19 @@ def find_chinese_names(text: str, taken: Taken) -> list[EntityMention]:
     """The names in the Chinese part of a text; `taken` gains what is found."""
     folded = simplified(text)
     tokens = _tag(folded)
-    starts = {token.start for token in tokens}
     ends = {token.end for token in tokens}
+    opened = {token.start: token for token in tokens}
     finder = _Finder(text, tokens, taken)
     for match in _TITLED.finditer(folded):
         if finder.is_titled_name(match):
             finder.take(match.start(), match.end(), "person")
     finder.institutions()
     for match in _KNOWN_NAME.finditer(folded):
-        aligned = match.start() in starts
-        if aligned and (match.end() in ends or len(match[0]) > 2 or folded[match.end()] in _AFTER_PLACE):
+        token = opened.get(match.start())
+        if token is None:
+            continue
+        inside = len(token.word) - len(match[0])
+        if match.end() in ends or len(match[0]) > 2 or folded[match.end()] in _AFTER_PLACE or inside > 1:
             finder.take(match.start(), match.end(), _KNOWN[match[0]])
     finder.people()
     finder.places()
@@ -117,7 +121,9 @@ class _Finder:
 
     def institutions(self) -> None:
         """Names that end in what the thing is: 北京大学, 深圳华银科技有限公司, 浦东机场, 建国路."""
-        for index, token in enumerate(self._tokens):
+        # From the right, so that a university's hospital is one name and not two.
+        for index in range(len(self._tokens) - 1, -1, -1):
+            token = self._tokens[index]
             kind = _suffix_kind(token.word)
             if kind is None or self._taken.overlaps(token.start, token.end):
                 continue
@@ -175,27 +181,33 @@ class _Finder:
         if following is None or not _HAN_WORD.fullmatch(following.word) or following.end > len(self._text):
             return False
         end = following.end
-        if token.word in names.PREFIXES and len(following.word) == 1:
-            return (
-                following.word in names.SURNAMES
-                and following.tag.startswith("nr")
-                and self.take(token.start, end, "person")
+        if token.word in names.PREFIXES and following.word[0] in names.SURNAMES:
+            glued = (
+                len(following.word) == 2
+                and following.word[0] not in _WORDLIKE
+                and not rjieba.has_word(following.word)
             )
+            if glued or (len(following.word) == 1 and following.tag.startswith("nr")):
+                return self.take(token.start, following.start + 1, "person")
+            return False
         surname = token.word in names.COMPOUND_SURNAMES or (
-            len(token.word) == 1 and token.word in names.SURNAMES and token.tag.startswith("nr")
+            len(token.word) == 1 and token.word in names.SURNAMES
         )
         if not surname or len(following.word) > 2 or following.tag not in _GIVEN_TAGS:
             return False
         if following.word in names.NOT_NAMES or following.word in names.TITLES:
             return False
-        if len(following.word) == 1 and following.word not in names.GIVEN_ENDINGS:
+        given = all(char in names.GIVEN_ENDINGS for char in following.word)
+        if not token.tag.startswith("nr") and (
+            token.word in _WORDLIKE or not given or len(following.word) == 1
+        ):
             return False
-        if _FUNCTION_INSIDE.search(following.word):
+        if (len(following.word) == 1 and not given) or _FUNCTION_INSIDE.search(following.word):
             return False
         if (
             len(following.word) == 1
             and token.word in _WORDLIKE
-            and rjieba.has_word(following.word + token.word)
+            and rjieba.has_word(token.word + following.word)
         ):
             return False
         return self.take(token.start, end, "person")
@@ -225,7 +237,7 @@ class _Finder:
             ):
                 continue
             if token.tag == "nt" and word not in _SUFFIX_WORDS and word not in names.GENERIC:
-                if rjieba.has_word(word):
+                if len(word) > 2 and rjieba.has_word(word):
                     self.take(token.start, token.end, "organization")
             elif token.tag == "ns" and rjieba.has_word(word) and not word.endswith(("话", "菜", "语", "人")):
                 if len(word) > 2 or previous in _BEFORE_PLACE:
@@ -279,7 +291,7 @@ def _suffix_kind(word: str) -> EntityType | None:
 def _names_itself(token: _Token, kind: EntityType) -> bool:
     """Whether one word is a whole name with its suffix: 清华大学 is, 分公司 and 高速公路 are not."""
     word = token.word
-    if word in names.NOT_NAMES or len(word) < 3:
+    if word in names.NOT_NAMES or word in names.NOT_PLACES or len(word) < 3:
         return False
     if token.tag in {"ns", "nt"}:
         return True
@@ -287,7 +299,7 @@ def _names_itself(token: _Token, kind: EntityType) -> bool:
     stem = word[: -len(suffix)]
     if stem in names.GENERIC or len(stem) < 2:
         return False
-    if stem in _KNOWN or _tag_of(stem) in {"ns", "nt", "nz", "nr", "nrt"}:
+    if stem in _KNOWN or stem == "人民" or _tag_of(stem) in {"ns", "nt", "nz", "nr", "nrt"}:
         return True
     return token.tag == "nz" and kind == "place"
 
@@ -325,19 +337,20 @@ def _person_end(token: _Token) -> int:
     word = token.word
     if word in names.NOT_NAMES or word in names.NOT_PLACES or not 2 <= len(word) <= 6:
         return 0
-    if word in names.FOREIGN_NAMES:
+    if word in names.FAMOUS or token.tag == "nrfg":
         return token.end
     if len(word) == 2 and word[0] in names.PREFIXES:
         return token.end if _is_nickname(token) else 0
-    if token.tag not in {"nr", "nrfg", "nrt"}:
+    if token.tag not in {"nr", "nrt"}:
         return 0
     if len(word) > 2 and _is_foreign(word) and rjieba.has_word(word):
         return token.end
     longest = 4 if word.startswith(names.COMPOUND_SURNAMES) else 3
+    if not rjieba.has_word(word):
+        while len(word) > 2 and word[-1] in _TAIL:
+            word = word[:-1]
     if token.tag == "nrt" or len(word) > longest or not (word[0] in names.SURNAMES or longest == 4):
         return 0
-    while len(word) > 2 and word[-1] in _FUNCTION:
-        word = word[:-1]
     if _FUNCTION_INSIDE.search(word[1:]):
         return 0
     if (

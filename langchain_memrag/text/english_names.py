@@ -144,7 +144,7 @@ CONNECTORS = frozenset(
     "of the de da do dos das del della di du la le van von der den ter bin ibn al el y".split()
 )
 FOLLOWS_PLACE = frozenset(
-    "in near visit visited visiting across around toward towards outside through leaving left".split()
+    "in near along visit visited visiting across around toward towards outside through leaving left".split()
 )
 FOLLOWS_ORGANIZATION = frozenset("at joined join joining".split())
 FOLLOWS_WORK = frozenset(

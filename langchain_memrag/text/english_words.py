@@ -113,18 +113,18 @@ _GRAMMAR = """
     they'll he'll she'll it'll you'd we'd they'd he'd she'd there here then now
 """
 _ADVERBS = """
-    plus anytime someday sometime onwards everyday amid 
-    again already almost also alone always altogether anyway anyways apart away back barely certainly
-    clearly constantly currently daily deep directly early easily else especially even eventually ever
-    exactly far fast finally forever forward frankly frequently fully generally gladly gradually hardly
-    hence hopefully however immediately indeed instead just lately later likewise literally long mainly
-    maybe meanwhile merely moreover mostly namely naturally nearby nearly nevertheless never nonetheless
-    normally obviously often only originally otherwise overall perhaps possibly presumably pretty previously
-    probably quickly quite rarely rather really recently regardless seldom seriously shortly similarly
-    simply slowly somehow sometimes somewhat soon still suddenly supposedly surely thankfully therefore thus
-    together too totally truly twice typically unfortunately unlike usually very well whatever whenever
-    wherever whichever whoever honestly basically personally luckily interestingly surprisingly speaking
-    given considering regarding including following according due
+    plus anytime someday sometime onwards everyday amid again already almost also alone always altogether
+    anyway anyways apart away back barely certainly clearly constantly currently daily deep directly early
+    easily else especially even eventually ever exactly far fast finally forever forward frankly frequently
+    fully generally gladly gradually hardly hence hopefully however immediately indeed instead just lately
+    later likewise literally long mainly maybe meanwhile merely moreover mostly namely naturally nearby
+    nearly nevertheless never nonetheless normally obviously often only originally otherwise overall perhaps
+    possibly presumably pretty previously probably quickly quite rarely rather really recently regardless
+    seldom seriously shortly similarly simply slowly somehow sometimes somewhat soon still suddenly
+    supposedly surely thankfully therefore thus together too totally truly twice typically unfortunately
+    unlike usually very well whatever whenever wherever whichever whoever honestly basically personally
+    luckily interestingly surprisingly speaking given considering regarding including following according
+    due
 """
 _VERBS = """
     accept add adjust agree allow answer apply ask avoid bake be become begin believe bet book borrow break
@@ -149,29 +149,29 @@ _VERBS = """
     loved liked moved started finished called looked used wanted needed talked walked spent
 """
 _NOUNS = """
-    setback mentor injury chapter section figure page step unit level guitarist scientist artist setback challenge
-    trilogy final sequel doubt plot chess dairy gluten sourdough resilience kindness teamwork bowling surfing
-    camaraderie nostalgia closure wildlife scenery sunrise sunrises mindset lifestyle workout workouts routine 
-    accident accommodation account activity address adult advice affair age agency agent air airport album
-    alarm allergies amount animal animals answer apartment app apple apples application appointment area
-    argument art article artist attempt attention attitude audience aunt author baby backpack bag ball band
-    bank bar basement basketball bath bathroom beach bean beans bear bed bedroom beer bees benefit bike bill
-    bills bird birds birth birthday bits blood board boat body bones boredom boss bottle box boy boys
-    boyfriend brain bread breakfast bridge brunch brush budget bug building bus business butter cabin cake
-    cakes calendar camera camp camping campus candle candles car card cards career cars case cash cat cats
-    cause chair challenge chance character charity cheese chess chicken child childhood children chocolate
-    choice church cities city class classes climate climbing clothes cloud clouds club code coffee colleague
+    setback mentor injury chapter section figure page step unit level guitarist scientist artist challenge
+    trilogy final sequel doubt plot chess dairy gluten sourdough resilience kindness teamwork bowling
+    surfing camaraderie nostalgia closure wildlife scenery sunrise sunrises mindset lifestyle workout
+    workouts routine accident accommodation account activity address adult advice affair age agency agent
+    air airport album alarm allergies amount animal animals answer apartment app apple apples application
+    appointment area argument art article attempt attention attitude audience aunt author baby backpack bag
+    ball band bank bar basement basketball bath bathroom beach bean beans bear bed bedroom beer bees benefit
+    bike bill bills bird birds birth birthday bits blood board boat body bones boredom boss bottle box boy
+    boys boyfriend brain bread breakfast bridge brunch brush budget bug building bus business butter cabin
+    cake cakes calendar camera camp camping campus candle candles car card cards career cars case cash cat
+    cats cause chair chance character charity cheese chicken child childhood children chocolate choice
+    church cities city class classes climate climbing clothes cloud clouds club code coffee colleague
     college colleagues color colour company competition computer concert condition conference connection
     contact content context contract conversation cookies cooking copy corner cost costs country couple
     course courage cousin cows craft crew crime crowd culture cup customer customers cycling damage dancing
     danger data date day days deadline deal death debt decision degree demand depression depth desk dessert
     detail details development device diary diet difference dinner direction director disaster disease
-    dishes distance doctor doctors document dog dogs dollar door doors doubt dough drama drawing dream
-    dreams dress drink drinks driver drums duck dust duty ear earth economy education effort egg eggs
-    election electricity elephants emergency emotion emotions employee employees end energy engine engineer
-    engineers entertainment environment equipment error errors evening event events evidence exam example
-    examples exercise experience expert eye eyes face fact factor facts failure fair families family fans
-    farm fashion fear feedback feelings feet festival fever file files film finance finger fire fish fishing
+    dishes distance doctor doctors document dog dogs dollar door doors dough drama drawing dream dreams
+    dress drink drinks driver drums duck dust duty ear earth economy education effort egg eggs election
+    electricity elephants emergency emotion emotions employee employees end energy engine engineer engineers
+    entertainment environment equipment error errors evening event events evidence exam example examples
+    exercise experience expert eye eyes face fact factor facts failure fair families family fans farm
+    fashion fear feedback feelings feet festival fever file files film finance finger fire fish fishing
     fitness flight flights floor flour flower flowers flu food foods foot football force forest fork forms
     freedom friend friends friendship frogs fruit fuel fun function funds furniture future game games gap
     garage garden garlic gas girl girls girlfriend glass glasses goal goals gold golf government grammar
@@ -180,44 +180,44 @@ _NOUNS = """
     hobbies hobby holiday holidays home homework hopes horse horses hospital hotel hotels hour hours house
     housing human humans humor husband ice idea ideas image impact income industry information insurance
     interest internet interview invitation island issue issues item items jam jazz jealousy job jobs journal
-    journalism journey juice justice key keys kid kids kindness king kitchen knee knitting knowledge ladies
-    lack lake land language laptop laughter laundry law lawyer lawyers laws leaders leadership learning
-    leave leaves legs lesson lessons letter level library life light lights limits line link list lists
-    literature location loneliness luck lunch lungs luxury machine magic mail man management manager map
-    maps market marketing marriage math mathematics matter meal meals meaning meat media medicine meditation
-    meeting meetings member members memory memories men menu message messages metal method middle midnight
-    milk mind minute minutes mistake mistakes mobile model moment money monkeys month months mood moon
-    morning motivation mountain mountains mouse mouth movie movies music musician musicians nails names
-    nature neighbor neighbors neighbour neighbours news newspaper night nights noise noon noodles north nose
-    note notes number numbers nurse nuts object ocean offer office oil onion onions opening opera opinion
-    option options orange order oven owner page pain painting pants paper papers parent parents parking part
-    parties partner party password past pasta path patience patients pay payment payments peace pencil
-    people pepper performance period permission person pet pets phone photo photography photos physics piano
-    picture pictures pie pieces pizza place places plan plane planning plans plant plants plastic plate
-    players plenty poem poetry police policy politics pool popcorn population position potato potatoes
-    pottery poverty power prayer pregnancy present president pressure price prices pride privacy prize
-    problem problems process product products program progress project projects proof property protein
-    public puppies purpose quality question questions queue rabbits race radio rain rate reality reason
-    recipe red relationship relationships religion rent research respect rest restaurant restaurants result
-    results rice rights ring risk river road roads rock role roof room rooms rope roses roots rule rules
-    running sadness safety salad salary sale sales salmon salt samples sand sandwich scale schedule school
-    schools science screen sea season seat secret section security self sense series service services
-    session sessions settings sex shame shape sheep shirt shoe shoes shopping shops shoulder show shower
-    sign silence silver singer singing site size skiing skill skills skin sky sleep smell smoke snacks snow
-    soap soccer society socks software soil solution son song songs soup sources south space spaghetti sport
-    sports staff stage stairs star stars state statistics status steak steps stock stomach stone stories
-    story strangers strategy street strength stress structure student students stuff style subject success
-    sugar suit sun sunlight sunset sunshine support surgery surprise swimming system systems table tables
-    talent tasks taste tax taxes tea teacher teachers team teams technology teeth temperature tennis term
-    tests text theater theatre theory therapy thing things thoughts thunder ticket tickets tie time times
-    tips title toast toilet tomato tomatoes tone tool tools top topic topics tourists town toys track trade
-    tradition traffic training trains transport trash travel treatment trees trip trips trouble trucks trust
-    truth tuition tv type umbrella uncle union university users vacation value vegetables version video
-    videos view village violence violin virus vision visitors voice volleyball volunteers waiter walks wall
-    war warmth washing waste watch water waves way wealth weather wedding week weekend weekends weeks weight
+    journalism journey juice justice key keys kid kids king kitchen knee knitting knowledge ladies lack lake
+    land language laptop laughter laundry law lawyer lawyers laws leaders leadership learning leave leaves
+    legs lesson lessons letter library life light lights limits line link list lists literature location
+    loneliness luck lunch lungs luxury machine magic mail man management manager map maps market marketing
+    marriage math mathematics matter meal meals meaning meat media medicine meditation meeting meetings
+    member members memory memories men menu message messages metal method middle midnight milk mind minute
+    minutes mistake mistakes mobile model moment money monkeys month months mood moon morning motivation
+    mountain mountains mouse mouth movie movies music musician musicians nails names nature neighbor
+    neighbors neighbour neighbours news newspaper night nights noise noon noodles north nose note notes
+    number numbers nurse nuts object ocean offer office oil onion onions opening opera opinion option
+    options orange order oven owner pain painting pants paper papers parent parents parking part parties
+    partner party password past pasta path patience patients pay payment payments peace pencil people pepper
+    performance period permission person pet pets phone photo photography photos physics piano picture
+    pictures pie pieces pizza place places plan plane planning plans plant plants plastic plate players
+    plenty poem poetry police policy politics pool popcorn population position potato potatoes pottery
+    poverty power prayer pregnancy present president pressure price prices pride privacy prize problem
+    problems process product products program progress project projects proof property protein public
+    puppies purpose quality question questions queue rabbits race radio rain rate reality reason recipe red
+    relationship relationships religion rent research respect rest restaurant restaurants result results
+    rice rights ring risk river road roads rock role roof room rooms rope roses roots rule rules running
+    sadness safety salad salary sale sales salmon salt samples sand sandwich scale schedule school schools
+    science screen sea season seat secret security self sense series service services session sessions
+    settings sex shame shape sheep shirt shoe shoes shopping shops shoulder show shower sign silence silver
+    singer singing site size skiing skill skills skin sky sleep smell smoke snacks snow soap soccer society
+    socks software soil solution son song songs soup sources south space spaghetti sport sports staff stage
+    stairs star stars state statistics status steak steps stock stomach stone stories story strangers
+    strategy street strength stress structure student students stuff style subject success sugar suit sun
+    sunlight sunset sunshine support surgery surprise swimming system systems table tables talent tasks
+    taste tax taxes tea teacher teachers team teams technology teeth temperature tennis term tests text
+    theater theatre theory therapy thing things thoughts thunder ticket tickets tie time times tips title
+    toast toilet tomato tomatoes tone tool tools top topic topics tourists town toys track trade tradition
+    traffic training trains transport trash travel treatment trees trip trips trouble trucks trust truth
+    tuition tv type umbrella uncle union university users vacation value vegetables version video videos
+    view village violence violin virus vision visitors voice volleyball volunteers waiter walks wall war
+    warmth washing waste watch water waves way wealth weather wedding week weekend weekends weeks weight
     west wheels wife wifi wind window windows wine winner winners woman women wood words work worker workers
     world writers writing year years yoga youth petals bugs meds clay hockey ballet karaoke sushi ramen
-    tacos pancakes burgers hummus sourdough kayaking grief anxiety insomnia migraines asthma
+    tacos pancakes burgers hummus kayaking grief anxiety insomnia migraines asthma
 """
 _ADJECTIVES = """
     able afraid alive amazing angry annoying anxious average awful awkward bad beautiful best better big

@@ -22,7 +22,7 @@ _POSSESSIVE = re.compile(r"['’][sS]$")
 _OPENING = " \t\"'“‘(*•>[「『《–—-"
 _SENTENCE_ENDS = ".!?…\n\r:;。！？：；"
 _ABBREVIATIONS = frozenset("mr mrs ms dr prof st jr sr vs gen sgt capt rev hon".split())  # noqa: SIM905
-_MODEL_NUMBER = re.compile(r" \d{1,3}(?=\s*(?:$|[.,;:!?，。！？、)]))")
+_MODEL_NUMBER = re.compile(r" \d{1,3}(?=\s*(?:$|[,;:!?，。！？、)]|\.(?!\d)))")
 _PERSON_CUES = frozenset(
     "with met told asked called named and friend boss husband wife brother sister cousin neighbor colleague "  # noqa: SIM905
     "girlfriend boyfriend partner son daughter dog cat thanks hi hey hello dear saw invited by".split()
@@ -210,6 +210,8 @@ def _is_opener(parsed: _Text, run: Sequence[int]) -> bool:
     following = _bare(parsed.keys[run[1]])
     if key in names.GIVEN_NAMES:
         return key == "will" and following in names.GIVEN_NAMES
+    if key in names.ORGANIZATIONS or key in names.TECHNOLOGIES:
+        return following in names.GIVEN_NAMES
     if key in words.OPENERS and key not in names.PLACE_OPENINGS:
         return True
     return following in names.GIVEN_NAMES
@@ -280,6 +282,8 @@ def _number_after(parsed: _Text, run: Sequence[int]) -> str:
 def _type(parsed: _Text, run: Sequence[int], name: str) -> EntityType:
     keys = [_bare(parsed.keys[index]) for index in run]
     before, after = parsed.key(run[0] - 1), parsed.key(run[-1] + 1)
+    if before in {"the", "a", "an"}:
+        before = parsed.key(run[0] - 2)
     if len(run) == 1:
         return _type_of_one(parsed, run[0], keys[0], before, after)
     return _type_of_many(keys, name, before, after)
@@ -305,6 +309,8 @@ def _type_of_one(parsed: _Text, index: int, key: str, before: str, after: str) -
         return "technology"
     if _CAMEL.fullmatch(word) and not (word.startswith(("Mc", "Mac", "De", "La", "Le")) or acts):
         return "technology"
+    if before in {"read", "reading", "watched", "watching"}:
+        return "work"
     if before in names.FOLLOWS_PLACE:
         return "place"
     if before in names.FOLLOWS_ORGANIZATION:
@@ -320,7 +326,11 @@ def _type_of_one(parsed: _Text, index: int, key: str, before: str, after: str) -
 
 def _type_of_many(keys: Sequence[str], name: str, before: str, after: str) -> EntityType:  # noqa: PLR0911
     first, last = keys[0], keys[-1]
-    if last in names.ORGANIZATION_ENDINGS or (first in names.ORGANIZATION_OPENINGS and "of" in keys):
+    if (
+        last in names.ORGANIZATION_ENDINGS
+        or after in {"cafe", "restaurant", "hotel", "bank", "company", "store"}
+        or (first in names.ORGANIZATION_OPENINGS and "of" in keys)
+    ):
         return "organization"
     if last in names.PLACE_ENDINGS or first in names.PLACE_OPENINGS or first in names.PLACES:
         return "place"

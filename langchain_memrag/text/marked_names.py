@@ -50,7 +50,7 @@ _IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 _PRODUCT_VERSION = re.compile(
-    r"(?<![\w.])(?P<name>[A-Za-z][A-Za-z+#]*(?:\.js)?) (?P<number>\d+\.\d+(?:\.\d+)*)(?![\d%])"
+    r"(?<![A-Za-z0-9_.])(?P<name>[A-Za-z][A-Za-z+#]*(?:\.js)?) (?P<number>\d+\.\d+(?:\.\d+)*)(?![\d%])"
 )
 _NOT_CODES = frozenset("mid pre post top under over late early non multi semi anti half sub co re".split())  # noqa: SIM905
 _NOT_PRODUCTS = frozenset(
