@@ -112,3 +112,31 @@ def wait_until_ready(url: str) -> None:
             time.sleep(0.05)
         else:
             return
+
+
+@contextmanager
+def start_pgbouncer(folder: Path, upstream: Server, *, user: str, password: str) -> Iterator[int]:
+    """A transaction-mode PgBouncer with two server connections; gives its port."""
+    binary = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    if binary is None:
+        pytest.skip("pgbouncer is not installed")
+    port = free_port()
+    (folder / "users.txt").write_text(f'"{user}" "{password}"\n')
+    (folder / "pgbouncer.ini").write_text(
+        "[databases]\n"
+        f"* = host=127.0.0.1 port={upstream.port}\n"
+        "[pgbouncer]\n"
+        f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        f"auth_type = scram-sha-256\nauth_file = {folder / 'users.txt'}\n"
+        "pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 100\n"
+    )
+    with (folder / "pgbouncer.log").open("ab") as log:
+        process = subprocess.Popen(
+            unprivileged([binary, str(folder / "pgbouncer.ini")]), stdout=log, stderr=log
+        )
+    try:
+        wait_for_port(port, process)
+        yield port
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)

@@ -14,6 +14,7 @@ from langchain_memrag.errors import ConfigurationError
 __all__ = ["Address", "parse_address", "valid_schema"]
 
 _SCHEMES = ("postgresql://", "postgres://")
+_PORTS = re.compile(r"[0-9,]*")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 # A peer that vanished without a word is noticed in half a minute, not in two hours.
@@ -69,7 +70,7 @@ def parse_address(url: str) -> Address:
         # The driver quotes pieces of the URL, the password among them: do not chain it.
         raise ConfigurationError(_MALFORMED) from None
     shown = [str(given.get(part) or "") for part in ("host", "port", "dbname")]
-    if any("@" in part for part in shown) or "/" in shown[1] or "\x00" in url:
+    if any("@" in part for part in shown) or not _PORTS.fullmatch(shown[1]) or "\x00" in url:
         raise ConfigurationError(_MALFORMED)
     merged = {name: value for name, value in {**_DEFAULTS, **given}.items() if value is not None}
     host, port, name = shown

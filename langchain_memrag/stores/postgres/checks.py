@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,17 +38,19 @@ JOIN pg_catalog.pg_extension e ON e.extnamespace = t.typnamespace
 WHERE e.extname = 'vector' AND t.typname IN ('vector', 'halfvec')
 """
 
-# libpq gives no SQLSTATE for a refused connection, only the server's sentence.
+# libpq gives no SQLSTATE for a refused connection, only the server's sentence. Where a server speaks
+# another language the general message has to do.
 _REFUSALS = (
-    (("password authentication failed", "no password supplied"), "user or password is wrong"),
-    (("no pg_hba.conf entry",), "the server does not admit this user from this host (pg_hba.conf)"),
-    (("role ", "does not exist"), "there is no such user on the server"),
-    (("database ", "does not exist"), "there is no such database on the server; create it first"),
+    (r"password authentication failed|no password supplied", "the user or the password is wrong"),
+    (r"no pg_hba\.conf entry", "the server does not admit this user from this host (pg_hba.conf)"),
+    (r'role ".*" does not exist', "there is no such user on the server"),
+    (r'database ".*" does not exist|no such database', "there is no such database; create it first"),
     (
-        ("unsupported startup parameter",),
+        r"unsupported startup parameter",
         "this is a connection pooler; give the server's own URL as direct_url",
     ),
 )
+_FULL = r"too many (connections|clients)|remaining connection slots|no more connections allowed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +159,13 @@ def _refusal(
 ) -> ConfigurationError | StoreUnavailableError:
     said = str(error)
     for words, reason in _REFUSALS:
-        if (len(words) > 1 and words[0].endswith(" ") and all(word in said for word in words)) or (
-            not words[0].endswith(" ") and any(word in said for word in words)
-        ):
+        if re.search(words, said):
             return ConfigurationError(f"cannot connect to {address.label}: {reason}")
+    advice = "is the server running, and is the address right?"
+    if re.search(_FULL, said):
+        advice = "the server has no connection left; lower pool_size or raise max_connections"
     return StoreUnavailableError(
-        f"cannot connect to {address.label}; is the server running and is the address right?",
-        engine=ENGINE,
-        operation=operation,
+        f"cannot connect to {address.label}: {advice}", engine=ENGINE, operation=operation
     )
 
 

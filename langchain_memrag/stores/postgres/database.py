@@ -54,6 +54,7 @@ class Database:
         pool_size: At most so many connections at once, plus `session_pool_size`.
         session_pool_size: At most so many sessions for checkpoints and migrations.
         prepared: Prepare statements on the server; not behind a pooler.
+        patience: How many seconds a caller waits for a connection.
 
     Raises:
         ConfigurationError: A URL or the schema's name is malformed.
@@ -68,6 +69,7 @@ class Database:
         pool_size: int = 8,
         session_pool_size: int = 4,
         prepared: bool = False,
+        patience: float = 15.0,
     ) -> None:
         self.schema = valid_schema(schema)
         self.pool_size = pool_size
@@ -79,12 +81,14 @@ class Database:
         self._main = LazyPool(
             lambda: self._address.conninfo,
             size=pool_size,
+            wait=patience,
             prepare_threshold=5 if prepared else None,
             configure=self._configure,
         )
         self._session = LazyPool(
             lambda: self.session_conninfo,
             size=session_pool_size,
+            wait=patience,
             prepare_threshold=5,
             configure=self._configure,
         )

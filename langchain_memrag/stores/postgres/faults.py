@@ -66,9 +66,10 @@ def translate(error: psycopg.Error, operation: str) -> StoreError:
 
 
 def redact(error: psycopg.Error) -> psycopg.Error:
-    """Take the server's words out of an error that may quote a row."""
-    if error.sqlstate is not None:
-        error.args = (f"SQLSTATE {error.sqlstate}",)
+    """Take the words out of an error that may quote a row or a parameter."""
+    about_connection = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    if error.sqlstate is not None or not about_connection:
+        error.args = (f"SQLSTATE {error.sqlstate}" if error.sqlstate else "raised by the driver",)
     return error
 
 

@@ -1,0 +1,78 @@
+"""Behind a pooler that gives every transaction another server connection."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import pytest
+
+from langchain_memrag.errors import ConfigurationError
+from langchain_memrag.records import Scope
+from langchain_memrag.stores.postgres.database import Database
+from langchain_memrag.stores.postgres.episodes import EpisodeReader
+from langchain_memrag.stores.postgres.records import RecordStore
+
+from .conftest import Guarded
+from .drafts import draft
+from .servers import start_pgbouncer
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def pooled_url(guarded: Guarded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("pgbouncer")
+    with start_pgbouncer(folder, guarded.server, user="postgres", password=guarded.password) as port:
+        yield f"postgresql://postgres:{guarded.password}@127.0.0.1:{port}/postgres"
+
+
+@pytest.fixture
+def schema() -> str:
+    return f"t_{uuid.uuid4().hex[:12]}"
+
+
+def test_the_pooler_alone_cannot_migrate_and_says_what_is_missing(pooled_url: str, schema: str) -> None:
+    database = Database(pooled_url, schema=schema)
+    with pytest.raises(ConfigurationError, match="direct_url"):
+        database.open()
+
+
+def test_many_writers_through_two_server_connections(guarded: Guarded, pooled_url: str, schema: str) -> None:
+    databases = [Database(pooled_url, direct_url=guarded.url(), schema=schema, pool_size=4) for _ in range(3)]
+    try:
+        stores = [RecordStore(database, lambda: NOW) for database in databases]
+
+        def write(number: int) -> None:
+            scope = Scope(f"user{number % 4}", session_id="会话")
+            stores[number % 3].record(scope, [draft(f"第{number}句 line {number}", key=str(number))])
+
+        with ThreadPoolExecutor(12) as pool:
+            list(pool.map(write, range(120)))
+        read = EpisodeReader(databases[0])
+        said: list[str] = []
+        for user in range(4):
+            space = stores[0].space_of(f"user{user}")
+            page = read.history(space, NOW, session="会话", limit=100, cursor=None, newest_first=False)
+            said += [episode.content for episode in page.episodes]
+            assert len({episode.seq for episode in page.episodes}) == 30
+        assert sorted(said) == sorted(f"第{number}句 line {number}" for number in range(120))
+        with databases[0].session_pool.connection() as session:
+            assert session.execute("SHOW search_path").fetchone() == (f'"{schema}","public"',)
+    finally:
+        for database in databases:
+            database.close()
+
+
+def test_once_migrated_the_pooler_is_enough(guarded: Guarded, pooled_url: str, schema: str) -> None:
+    first = Database(guarded.url(), schema=schema)
+    first.open()
+    first.close()
+    database = Database(pooled_url, schema=schema)
+    try:
+        space, _ = RecordStore(database, lambda: NOW).record(Scope("ann"), [draft("hello")])
+        assert RecordStore(database, lambda: NOW).space_of("ann") == space
+    finally:
+        database.close()
