@@ -10,9 +10,6 @@ from typing import Annotated
 
 import typer
 
-from langchain_memrag.cli.chatting import chat_with
-from langchain_memrag.cli.demo import play_demo, play_session
-from langchain_memrag.cli.loading import import_file
 from langchain_memrag.cli.output import say, say_fields, say_json, say_recall
 from langchain_memrag.cli.running import Exit, opened, reporting, utf8_streams
 from langchain_memrag.errors import ConfigurationError
@@ -78,6 +75,8 @@ def chat(
     data: Data = None,
 ) -> None:
     """Talk with an agent that remembers. Without a model it answers from memory alone."""
+    from langchain_memrag.cli.chatting import chat_with  # LangGraph takes a second to load: not for --help
+
     with reporting("What you said is stored."), opened(data) as memrag:
         ended = chat_with(memrag, user=user, session=session, model=model, fast_model=fast_model)
     raise typer.Exit(ended)
@@ -157,6 +156,8 @@ def import_(
 
     Fields: user_id, content, and if you like session_id, role, speaker, occurred_at, id, metadata.
     """
+    from langchain_memrag.cli.loading import import_file
+
     with reporting("Run the same command again to go on."), opened(data) as memrag:
         report = import_file(memrag, file, name=name, batch=batch, quiet=as_json)
     if as_json:
@@ -203,6 +204,8 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Tell a story over three sessions in three processes, and answer from memory. No model, no network."""
+    from langchain_memrag.cli.demo import play_demo
+
     languages = ("en", "zh") if language is Story.ALL else (language.value,)
     with reporting():
         as_told = play_demo(languages, location=data, as_json=as_json)
@@ -218,6 +221,8 @@ def demo_session(
     quiet: Annotated[bool, typer.Option("--quiet")] = False,
 ) -> None:
     """Play one session of a story: a process of its own, started by `demo`."""
+    from langchain_memrag.cli.demo import play_session
+
     with reporting():
         as_told = play_session(story, number, user=user, report=report, quiet=quiet)
     raise typer.Exit(Exit.DONE if as_told else Exit.PARTIAL)

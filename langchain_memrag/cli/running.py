@@ -7,15 +7,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import typer
 
 from langchain_memrag.cli.output import complain
-from langchain_memrag.engine.embedding import DEFAULT, Default
-from langchain_memrag.engine.memrag import MemRAG, utc_now
 from langchain_memrag.errors import ConfigurationError, MemRAGError, StoreError
-from langchain_memrag.settings import Settings, read_settings
-from langchain_memrag.stores.base import Clock
+from langchain_memrag.settings import read_settings
+
+if TYPE_CHECKING:
+    from langchain_memrag.engine.memrag import MemRAG
+    from langchain_memrag.stores.base import Clock
 
 __all__ = ["Exit", "opened", "reporting", "utf8_streams"]
 
@@ -52,37 +54,31 @@ def reporting(hint_on_interrupt: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def opened(
-    location: str | None, *, clock: Clock = utc_now, settings: Settings | None = None
-) -> Iterator[MemRAG]:
+def opened(location: str | None, *, clock: Clock | None = None) -> Iterator[MemRAG]:
     """Memory at a location, closed afterwards.
 
     Args:
         location: The option `--data`; the settings decide where it is missing.
         clock: Another time than that of the machine.
-        settings: Read from the environment where they are not given.
     """
-    settings = settings or read_settings()
+    from langchain_memrag.engine.embedding import DEFAULT
+    from langchain_memrag.engine.memrag import MemRAG, utc_now
+
+    settings = read_settings()
     if location is None and settings.location is not None:
         location = settings.location.get_secret_value()
     if location is not None and not location.strip():
         raise ConfigurationError("the location is blank; give a folder or a postgresql:// URL")
-    direct_url = None if settings.direct_url is None else settings.direct_url.get_secret_value()
+    named = settings.embeddings
     with MemRAG.open(
         location,
-        embeddings=_embeddings(settings.embeddings),
-        direct_url=direct_url,
+        embeddings=DEFAULT if named is None else None if named.strip().lower() == "none" else named,
+        direct_url=None if settings.direct_url is None else settings.direct_url.get_secret_value(),
         schema=settings.db_schema,
         pool_size=settings.pool_size,
-        clock=clock,
+        clock=clock or utc_now,
     ) as memrag:
         yield memrag
-
-
-def _embeddings(named: str | None) -> str | Default | None:
-    if named is None:
-        return DEFAULT
-    return None if named.strip().lower() == "none" else named
 
 
 def utf8_streams() -> None:

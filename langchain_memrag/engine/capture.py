@@ -95,7 +95,7 @@ class Capture:
         try:
             return (yield from self.index(space, ids, most_parts=MAX_PARTS_AT_ONCE))
         except StoreError as error:
-            logger.warning("left %d turns to the background: %s", len(ids), type(error).__name__)
+            logger.warning("left %d turns to the background: %s", len(ids), error)
             return 0
 
     def index(self, space: int, ids: Sequence[UUID], *, most_parts: int | None = None) -> Flow[int]:

@@ -246,6 +246,17 @@ class SearchIndex(ABC):
     def count(self, space: int) -> int:
         """How many entries a space has, the expired included."""
 
+    @abstractmethod
+    def count_of(self, space: int, records: Sequence[UUID]) -> int:
+        """How many entries have one of these records among their sources, the expired included."""
+
+    def unprepared(self) -> list[int]:
+        """Spaces that have grown so big that `prepare` would make their searches faster."""
+        return []
+
+    def prepare(self, space: int) -> None:  # noqa: B027 - most engines have nothing to prepare
+        """Build, in the background and without holding up anyone, what makes a big space fast."""
+
 
 @dataclass(frozen=True, slots=True)
 class MentionedEntity:
@@ -377,3 +388,7 @@ class GraphStore(ABC):
     @abstractmethod
     def counts(self, space: int) -> tuple[int, int]:
         """How many entities and relations a space has."""
+
+    @abstractmethod
+    def count_of(self, space: int, records: Sequence[UUID]) -> int:
+        """How many mentions and supported relations these records still have."""

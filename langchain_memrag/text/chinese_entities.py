@@ -253,7 +253,7 @@ class _Finder:
         ):
             return
         inside = [token for token in self._tokens if token.start >= start and token.end <= match.end(1)]
-        if any(token.tag in {"r", "y", "ul", "uj", "p", "m", "d", "c", "a"} for token in inside):
+        if any(token.tag in {"r", "y", "ul", "uj", "p", "m", "d", "c"} for token in inside):
             return
         before = self._text[max(0, match.start() - 6) : match.start()]
         kind: EntityType = "organization" if _KEEPS_ANIMAL.search(before) else "person"

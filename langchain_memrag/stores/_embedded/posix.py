@@ -55,6 +55,7 @@ class PosixServer:
         self._folder = folder
         self._major = major
         self._address = SocketAddress(folder.pgdata)
+        self._small = False
 
     def ensure_running(self) -> str:
         """Adopt the folder's server or start it; its URL.
@@ -71,9 +72,8 @@ class PosixServer:
         while not self._answers():
             alive = FileLock(self._folder.server_lock)
             try:
-                if alive.try_exclusive():
-                    # No process of a server has it, so there is no server; the one we start takes it over.
-                    self._start(binaries, alive, deadline)
+                # Free: no process of a server has it, so there is no server; the one we start takes it over.
+                if alive.try_exclusive() and self._start(binaries, alive, deadline):
                     break
             finally:
                 alive.drop()
@@ -94,25 +94,34 @@ class PosixServer:
             "the PostgreSQL server of %s does not stop; the next one to open it adopts it", self._folder.path
         )
 
-    def _start(self, binaries: Path, alive: FileLock, deadline: float) -> None:
+    def _start(self, binaries: Path, alive: FileLock, deadline: float) -> bool:
+        """Start the server and wait until it answers; False if it is to be tried again, with less memory."""
         self._remove_dead_servers_files()
         made = self._folder.pgdata if self._folder.pgdata.exists() else self._folder.path
         account = choose_account(binaries, made.stat().st_uid)
         if not self._folder.pgdata.exists():
             create_cluster(self._folder, account, self._major)
-        if not self._run(account, alive, deadline, small=False) and not self._run(
-            account, alive, deadline, small=True
-        ):
-            raise self._failed("the PostgreSQL server ended while starting")
+        process = self._spawn(account, alive)
+        try:
+            while not self._answers():
+                if process.poll() is not None:
+                    self._explain_exit(process.returncode)
+                    return False
+                self._wait_or_give_up(deadline)
+        except StoreUnavailableError:
+            raise  # it recovers, or is full: it is left to the next opener
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            raise
+        return True
 
-    def _run(self, account: Account, alive: FileLock, deadline: float, *, small: bool) -> bool:
-        """Start the server and wait until it answers; False if it needs less memory than it asked for."""
+    def _spawn(self, account: Account, alive: FileLock) -> Detached:
         data = os.open(self._folder.pgdata, os.O_RDONLY | os.O_DIRECTORY)
         log = self._folder.open_log()
         try:
             if account.uid is not None and os.fstat(data).st_uid != account.uid:
                 account.give(data)
-            settings = server_settings(small=small) | {
+            settings = server_settings(small=self._small) | {
                 "listen_addresses": "",
                 "port": str(PORT),
                 "unix_socket_directories": ".",  # the data directory; PostgreSQL insists on its mode 0700
@@ -127,25 +136,17 @@ class PosixServer:
             os.close(data)
             os.close(log)
         _children.append(process)
-        try:
-            while not self._answers():
-                if process.poll() is not None:
-                    return self._explain_exit(small=small)
-                self._wait_or_give_up(deadline)
-        except StoreUnavailableError:
-            raise  # it recovers, or is full: it is left to the next opener
-        except BaseException:
-            process.send_signal(signal.SIGINT)
-            raise
-        return True
+        return process
 
-    def _explain_exit(self, *, small: bool) -> bool:
+    def _explain_exit(self, status: int) -> None:
+        """Say why the server ended while starting, unless it can be tried again."""
         tail = self._folder.log_tail()
         if is_full(tail):
             raise no_room(self._folder.path)
-        if not small and any(sign in tail for sign in _NO_MEMORY):
-            return False
-        raise self._failed("the PostgreSQL server ended while starting")
+        # Killed by a signal: by the system, which is short of memory, most likely.
+        if self._small or not (status < 0 or any(sign in tail for sign in _NO_MEMORY)):
+            raise self._failed("the PostgreSQL server ended while starting")
+        self._small = True
 
     def _answers(self) -> bool:
         """Whether this folder's server takes connections."""
