@@ -10,14 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import psycopg
 import pytest
 
 from langchain_memrag.errors import ConfigurationError, MissingDependencyError, StoreUnavailableError
 from langchain_memrag.stores._embedded import posix
-from langchain_memrag.stores._embedded.account import choose_account
+from langchain_memrag.stores._embedded.account import Detached, choose_account
 from langchain_memrag.stores._embedded.binaries import find_binaries
 from langchain_memrag.stores.embedded import EmbeddedPostgres
 
@@ -254,6 +254,23 @@ def test_less_memory_than_asked_for_is_enough(folder: Path, monkeypatch: pytest.
     monkeypatch.setattr(posix, "server_settings", greedy)
     with EmbeddedPostgres.open(folder) as server:
         assert value(server, "SHOW shared_buffers") == "32MB"
+
+
+def test_a_server_killed_while_starting_gets_a_second_chance(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, spawned = posix.PosixServer._spawn, []
+
+    def spawn(server: posix.PosixServer, *arguments: Any) -> Detached:
+        spawned.append(usual(server, *arguments))
+        if len(spawned) == 1:
+            spawned[0].kill()
+        return spawned[-1]
+
+    monkeypatch.setattr(posix.PosixServer, "_spawn", spawn)
+    with EmbeddedPostgres.open(folder) as server:
+        assert value(server, "SELECT 1") == 1
+    assert len(spawned) == 2
 
 
 def test_a_server_that_cannot_start_says_why(folder: Path) -> None:
