@@ -75,11 +75,9 @@ class DemoReport(_Report):
 
 
 _WORDS = {
-    "en": {"session": "Session {n} of {all}", "process": "process {pid}", "told": "told", "why": "why",
-           "well": "All {n} answers came from memory as the story has it.",
+    "en": {"session": "Session {n} of {all}", "process": "process {pid}",            "well": "All {n} answers came from memory as the story has it.",
            "badly": "{n} of {all} answers were not as the story has it."},
-    "zh": {"session": "第 {n} 场,共 {all} 场", "process": "进程 {pid}", "told": "说", "why": "为什么",
-           "well": "{n} 个回答全部来自记忆,与故事相符。", "badly": "{all} 个回答中有 {n} 个与故事不符。"},
+    "zh": {"session": "第 {n} 场,共 {all} 场", "process": "进程 {pid}",            "well": "{n} 个回答全部来自记忆,与故事相符。", "badly": "{all} 个回答中有 {n} 个与故事不符。"},
 }  # fmt: skip
 
 
@@ -152,16 +150,8 @@ def _in_a_process(name: str, number: int, place: str, user: str, *, as_json: boo
     sys.stdout.flush()
     with tempfile.TemporaryDirectory(prefix="memrag-report-") as folder:
         report = Path(folder) / "report.json"
-        options = [
-            "--data",
-            place,
-            "--user",
-            user,
-            "--report",
-            str(report),
-            *(["--quiet"] if as_json else []),
-        ]
-        command = [sys.executable, "-m", "langchain_memrag.cli", "demo-session", name, str(number), *options]
+        command = [sys.executable, "-m", "langchain_memrag.cli", "demo-session", name, str(number)]
+        command += ["--user", user, "--report", str(report), *(["--quiet"] if as_json else [])]
         # By the environment: every user of the machine can read arguments, and a URL may hold a password.
         about = {**os.environ, "MEMRAG_LOCATION": place}
         done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, env=about)  # noqa: S603
@@ -251,9 +241,7 @@ class _Stage:
         self._line(None, reply.text, style="bold green" if as_told else "bold red")
         explanation = "" if turn.unknown else _reasons(found)
         if explanation:
-            self._show(
-                Padding(Text(f"{self._words['why']}\n{harmless(explanation)}", style="dim"), (0, 0, 0, 4))
-            )
+            self._show(Padding(Text(harmless(explanation), style="dim"), (0, 0, 0, 4)))
         return Answer(question=turn.ask, answer=reply.text, as_told=as_told, explanation=explanation)
 
     def _line(self, speaker: str | None, text: str, style: str = "") -> None:

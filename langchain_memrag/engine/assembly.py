@@ -124,9 +124,9 @@ class Engine:
             self._background.nudge(space)
 
     def sweep(self, stop: Callable[[], bool]) -> None:
-        """Heal, erase the expired, and index what has grown big."""
-        drive(self.upkeep.heal(None, stop=stop), self.embedder)
+        """Erase the expired, heal, and index what has grown big."""
         self.upkeep.expire(stop=stop)
+        drive(self.upkeep.heal(None, stop=stop), self.embedder)
         self.upkeep.index_big(stop=stop)
 
     def _heal(self, space: int, stop: Callable[[], bool]) -> None:

@@ -237,7 +237,8 @@ class _Finder:
             ):
                 continue
             if token.tag == "nt" and word not in _SUFFIX_WORDS and word not in names.GENERIC:
-                if len(word) > 2 and rjieba.has_word(word):
+                kind = _suffix_kind(word)
+                if len(word) > 2 and rjieba.has_word(word) and (kind is None or _names_itself(token, kind)):
                     self.take(token.start, token.end, "organization")
             elif token.tag == "ns" and rjieba.has_word(word) and not word.endswith(("话", "菜", "语", "人")):
                 if len(word) > 2 or previous in _BEFORE_PLACE:
@@ -293,11 +294,13 @@ def _names_itself(token: _Token, kind: EntityType) -> bool:
     word = token.word
     if word in names.NOT_NAMES or word in names.NOT_PLACES or len(word) < 3:
         return False
-    if token.tag in {"ns", "nt"}:
-        return True
     suffix = next(suffix for suffix, _ in _SUFFIXES if word.endswith(suffix))
     stem = word[: -len(suffix)]
-    if stem in names.GENERIC or len(stem) < 2:
+    if stem in names.GENERIC:
+        return False
+    if token.tag in {"ns", "nt"}:
+        return True
+    if len(stem) < 2:
         return False
     if stem in _KNOWN or stem == "人民" or _tag_of(stem) in {"ns", "nt", "nz", "nr", "nrt"}:
         return True

@@ -117,12 +117,20 @@ class RecordEraser:
                 ),
                 (space, list(erased)),
             )
+            connection.execute(
+                self._database.statement(
+                    "UPDATE {schema}.episode SET predecessor = NULL"
+                    " WHERE space = %(space)s AND predecessor = ANY(%(erased)s)"
+                ),
+                {"space": space, "erased": list(erased)},
+            )
             orphans = connection.execute(
                 self._database.statement(
-                    "WITH orphan AS (UPDATE {schema}.episode SET predecessor = NULL"
-                    "  WHERE space = %(space)s AND predecessor = ANY(%(erased)s) RETURNING id)"
-                    " INSERT INTO {schema}.pending (space, record, work, not_before)"
-                    " SELECT %(space)s, id, 'index', now() FROM orphan ON CONFLICT DO NOTHING"
+                    "INSERT INTO {schema}.pending (space, record, work, not_before)"
+                    " SELECT DISTINCT e.space, e.record, 'index', now() FROM {schema}.entry_source s"
+                    " JOIN {schema}.entry e ON e.space = s.space AND e.id = s.entry"
+                    " WHERE s.space = %(space)s AND s.source = ANY(%(erased)s)"
+                    " AND e.record <> ALL(%(erased)s) ON CONFLICT DO NOTHING"
                 ),
                 {"space": space, "erased": list(erased)},
             ).rowcount
