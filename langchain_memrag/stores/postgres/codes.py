@@ -13,7 +13,7 @@ from types import MappingProxyType
 from langchain_memrag.records import Layer, Role
 from langchain_memrag.stores.base import View
 
-__all__ = ["LAYERS", "NEVER", "ROLES", "VIEWS", "VIEW_NAMES", "microseconds", "short_hash"]
+__all__ = ["LAYERS", "NEVER", "ROLES", "VIEWS", "VIEW_NAMES", "microseconds", "moment_literal", "short_hash"]
 
 VIEWS: Mapping[View, int] = MappingProxyType({"turn": 1, "pair": 2, "fact": 3, "procedure": 4, "chunk": 5})
 VIEW_NAMES: Mapping[int, View] = MappingProxyType({number: view for view, number in VIEWS.items()})
@@ -41,3 +41,8 @@ def short_hash(identifier: str | None) -> int:
 def microseconds(moment: datetime | None) -> int:
     """A time as Postgres stores it: microseconds since 2000; `None` is infinity."""
     return NEVER if moment is None else (moment - _EPOCH) // _MICROSECOND
+
+
+def moment_literal(stored: int) -> str:
+    """What `microseconds` gave, as Postgres reads it."""
+    return "infinity" if stored == NEVER else (_EPOCH + stored * _MICROSECOND).isoformat()

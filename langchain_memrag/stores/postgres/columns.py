@@ -12,11 +12,11 @@ from typing import LiteralString
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector.psycopg.halfvec import HalfVector
 from psycopg import Connection
 from psycopg.pq import PipelineStatus
 
 from langchain_memrag.stores.base import Vector
+from langchain_memrag.stores.postgres.codes import moment_literal
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.pools import Row
 
@@ -25,13 +25,13 @@ __all__ = ["Column", "ColumnWriter", "Columns", "halfvec", "halfvecs"]
 Column = NDArray[np.generic]
 
 Columns = Mapping[str, Column]
-"""A table's columns by name, in the order they were declared, all of one length."""
+"""A table's columns by name, all of one length."""
 
 _HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _TRAILER = b"\xff\xff"
 _HALFVEC_HEADER = 4
 # From about so many rows on, the two extra round trips of COPY pay for themselves.
-_COPY_FROM = 300
+_COPY_FROM = 100
 
 
 class ColumnWriter:
@@ -40,7 +40,7 @@ class ColumnWriter:
     Args:
         database: Where the table is.
         table: Its name.
-        columns: Column name to SQL type, in the order in which values will come.
+        columns: Column name to SQL type.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class ColumnWriter:
     ) -> None:
         names = ", ".join(columns)
         arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
+        self._columns = columns
         self._copy = database.statement(
             "COPY {schema}.{table} (" + names + ") FROM STDIN (FORMAT BINARY)", table=table
         )
@@ -60,13 +61,14 @@ class ColumnWriter:
 
         Args:
             connection: Inside the transaction that the rows belong to.
-            columns: In the declared order, in the width of their SQL type (`int16`, `int32`, `int64`,
-                `float32`), or `halfvecs`.
+            columns: In the width of their SQL type: `int16`, `int32`, `int64`, `float32`; times as
+                `microseconds` in `int64`; embeddings as `halfvecs`.
         """
-        values = list(columns.values())
+        values = [columns[name] for name in self._columns]
         piped = connection.pgconn.pipeline_status != PipelineStatus.OFF
         if piped or len(values[0]) < _COPY_FROM:
-            connection.execute(self._insert, [_as_list(column) for column in values])
+            kinds = self._columns.values()
+            connection.execute(self._insert, [_as_list(*pair) for pair in zip(values, kinds, strict=True)])
             return
         with connection.cursor().copy(self._copy) as copy:
             copy.write(_HEADER)
@@ -101,10 +103,12 @@ def _rows(values: Sequence[Column]) -> bytes:
     return rows.tobytes()
 
 
-def _as_list(column: Column) -> list[object]:
-    if column.dtype.kind != "V":
-        return list(column.tolist())
-    return [_literal(np.frombuffer(value, ">f2", offset=_HALFVEC_HEADER)) for value in column]
+def _as_list(column: Column, kind: str) -> list[object]:
+    if kind == "timestamptz":
+        return [moment_literal(value) for value in column.tolist()]
+    if column.dtype.kind == "V":
+        return [_literal(np.frombuffer(value, ">f2", offset=_HALFVEC_HEADER)) for value in column]
+    return list(column.tolist())
 
 
 def _literal(values: Column) -> str:

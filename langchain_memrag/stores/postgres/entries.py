@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
+from uuid import UUID
 
 from psycopg import Connection
 
@@ -77,16 +78,62 @@ class EntryWriter:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def write(self, connection: Connection[Row], space: int, entries: Sequence[IndexEntry]) -> list[int]:
-        """Insert entries that are not there yet; returns the number given to each, in order."""
-        row = connection.execute(
+    def lock(self, connection: Connection[Row], space: int) -> None:
+        """Take the lock of a space, and say that what a recall can find in it changes."""
+        connection.execute(
+            self._database.statement("UPDATE {schema}.space SET generation = generation + 1 WHERE id = %s"),
+            (space,),
+        )
+
+    def reserve(
+        self, connection: Connection[Row], space: int, entries: Sequence[IndexEntry]
+    ) -> tuple[int | None, list[int]]:
+        """Lock the space and take numbers for entries.
+
+        Returns:
+            The last of the numbers (`None` where there is no such space), and the numbers of the entries
+            that are to be replaced.
+        """
+        with connection.pipeline():
+            reserved = connection.execute(
+                self._database.statement(
+                    "UPDATE {schema}.space SET entry_seq = entry_seq + %s, generation = generation + 1"
+                    " WHERE id = %s RETURNING entry_seq"
+                ),
+                (len(entries), space),
+            )
+            standing = connection.execute(
+                self._database.statement(
+                    "SELECT e.id FROM unnest(%s::uuid[], %s::smallint[], %s::integer[]) k (record, view, part)"
+                    " JOIN {schema}.entry e ON e.space = %s AND e.record = k.record AND e.view = k.view"
+                    " AND e.part = k.part"
+                ),
+                (
+                    [entry.record for entry in entries],
+                    [VIEWS[entry.view] for entry in entries],
+                    [entry.part for entry in entries],
+                    space,
+                ),
+            )
+            row = reserved.fetchone()
+            ids = [cast("int", one) for (one,) in standing.fetchall()]
+        return (None if row is None else cast("int", row[0])), ids
+
+    def of_sources(self, connection: Connection[Row], space: int, records: Sequence[UUID]) -> list[int]:
+        """The numbers of entries that hold the words of these records."""
+        rows = connection.execute(
             self._database.statement(
-                "UPDATE {schema}.space SET entry_seq = entry_seq + %s WHERE id = %s RETURNING entry_seq"
+                "SELECT id FROM {schema}.entry WHERE space = %(space)s AND record = ANY(%(records)s) UNION"
+                " SELECT entry FROM {schema}.entry_source WHERE space = %(space)s AND source = ANY(%(records)s)"
             ),
-            (len(entries), space),
-        ).fetchone()
-        last = cast("tuple[int]", row)[0]
-        ids = list(range(last - len(entries) + 1, last + 1))
+            {"space": space, "records": list(records)},
+        ).fetchall()
+        return [cast("int", row[0]) for row in rows]
+
+    def write(
+        self, connection: Connection[Row], space: int, entries: Sequence[IndexEntry], ids: Sequence[int]
+    ) -> None:
+        """Insert entries that are not there yet, under the numbers reserved for them."""
         connection.execute(
             self._database.statement(
                 "INSERT INTO {schema}.entry (space, id, record, occurred_at, expires_at, session, agent, part,"
@@ -98,7 +145,7 @@ class EntryWriter:
                 " occurred_at, expires_at, session, agent, part, layer, view, role, terms, also)"
             ),
             (
-                space, ids,
+                space, list(ids),
                 [entry.record for entry in entries],
                 [entry.occurred_at for entry in entries],
                 [entry.expires_at for entry in entries],
@@ -127,7 +174,6 @@ class EntryWriter:
                 (space, [one for one, _ in others], [ident for _, ident in others]),
             )
         self._count(connection, space, entries)
-        return ids
 
     def _count(self, connection: Connection[Row], space: int, entries: Sequence[IndexEntry]) -> None:
         held: Counter[tuple[int, int]] = Counter()
@@ -209,3 +255,13 @@ class EntryWriter:
             (space, sorted(views), [term for _, term in ordered]),
         )
         self._count_views(connection, space, views)
+
+    def clear(self, connection: Connection[Row], space: int) -> int:
+        """Delete all of a space; returns how many entries went."""
+        gone = 0
+        for table in ("entry_source", "term_stat", "view_stat", "entry"):
+            gone = connection.execute(
+                self._database.statement("DELETE FROM {schema}.{table} WHERE space = %s", table=table),
+                (space,),
+            ).rowcount
+        return gone
