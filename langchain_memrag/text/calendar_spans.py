@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Callable
-from datetime import MAXYEAR, MINYEAR, date, timedelta
+from datetime import MAXYEAR, MINYEAR, date
 from typing import Literal, NamedTuple
 
 _FARTHEST = 366 * 1000
@@ -107,12 +107,3 @@ def yearly(today: date, of_year: Callable[[int], Span | None]) -> Span | None:
         if span is not None and span.start <= today:
             return Span(span.start, span.end, recurring=True)
     return None
-
-
-def shifted(span: Span, days: int) -> Span | None:
-    """The same days, so many days later."""
-    first, last = days_from(span.start, days), days_from(span.end, days)
-    return Span(first.start, last.end, span.recurring) if first and last else None
-
-
-ONE_DAY = timedelta(days=1)

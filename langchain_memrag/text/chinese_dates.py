@@ -171,7 +171,7 @@ CHINESE_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Span
         (rf"{_Y}\s?{_M.replace('(?<![0-9])', '')}\s?{_D}", _full),
         (rf"{_Y}\s?{_M.replace('(?<![0-9])', '')}", _year_month),
         (rf"{_Y}\s?(?P<season>[春夏秋冬])(?:天|季)?", _year_season),
-        (rf"{_COUNT}\s?{_UNIT}(?P<direction>之前|以前|前|之后|以后|之後|以後|后|後)(?![天年])", _away),
+        (rf"{_COUNT}\s?{_UNIT}(?P<direction>之前|以前|前|之后|以后|之後|以後|后|後)", _away),
         (r"半年(?:之前|以前|前)", _half_year_ago),
         (rf"(?:好几|几|幾|数){_UNIT}(?:之前|以前|前)", _few_ago),
         (rf"(?:最近|过去|過去|近)的?这?{_COUNT}\s?{_UNIT}", _window),

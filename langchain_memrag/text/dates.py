@@ -64,6 +64,7 @@ _NUMBERS = {
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
 
+_FULL_WIDTH_DIGITS = {0xFF10 + digit: str(digit) for digit in range(10)}
 _MONTH = r"(?P<month>january|jan|february|feb|march|mar|april|apr|may|june|jun|july|jul|august|aug|september|sept|sep"
 _MONTH += r"|october|oct|november|nov|december|dec)"
 _LONG_MONTH = (
@@ -109,6 +110,7 @@ def find_dates(text: str, today: date) -> list[DateSpan]:
         today: The day it was said on, from which "yesterday" and 去年 are counted.
     """
     found: list[DateSpan] = []
+    text = text.translate(_FULL_WIDTH_DIGITS)
     for pattern, read in _RULES:
         for match in pattern.finditer(text):
             start, end = match.span()
