@@ -1,4 +1,4 @@
-"""A whole memory on a schema of its own, with embeddings that cost nothing, for every adapter."""
+"""One whole memory for all adapters, emptied after each test, with embeddings that cost nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
 from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.records import Scope
@@ -15,20 +16,36 @@ from langchain_memrag.testing.embeddings import WordHashEmbeddings
 Texts = Callable[[str], list[str]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def schema(postgres_url: str) -> Iterator[str]:
     name = f"a_{uuid.uuid4().hex[:12]}"
     yield name
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
+        connection.execute(SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(Identifier(name)))
 
 
-@pytest.fixture
-def memrag(postgres_url: str, schema: str) -> Iterator[MemRAG]:
+@pytest.fixture(scope="session")
+def shared(postgres_url: str, schema: str) -> Iterator[MemRAG]:
     with MemRAG.open(
         postgres_url, schema=schema, embeddings=WordHashEmbeddings(), background=False
     ) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def session(postgres_url: str, schema: str, shared: MemRAG) -> Iterator[psycopg.Connection]:
+    options = f"-c search_path={schema}"
+    with psycopg.connect(postgres_url, autocommit=True, options=options) as connection:
+        yield connection
+
+
+@pytest.fixture
+def memrag(shared: MemRAG, session: psycopg.Connection) -> Iterator[MemRAG]:
+    yield shared
+    for (user,) in session.execute("SELECT key FROM space WHERE kind = 'user'").fetchall():
+        assert shared.forget(Scope(user), everything=True).clean
+    for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
+        session.execute(SQL("DELETE FROM {}").format(Identifier(table)))
 
 
 @pytest.fixture

@@ -28,10 +28,10 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class CutOff:
-    """The connection breaks after so many pieces of a streamed text."""
+    """The connection breaks after so many characters of a streamed text."""
 
     text: str
-    after: int = 1
+    after: int
 
 
 Reply = str | Fault | ToolCall | CutOff | dict[str, Any]
@@ -51,8 +51,7 @@ class OpenAIServer:
         self.keys: list[str | None] = []
         self._script = script
         self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads = True
+        self._http = _Http(self)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
 
     @property
@@ -79,62 +78,71 @@ class OpenAIServer:
             self._script[position] if position < len(self._script) else Fault(500, "the script is at its end")
         )
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
 
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
+    def __init__(self, owner: OpenAIServer) -> None:
+        self.owner = owner
+        super().__init__(("127.0.0.1", 0), _Handler)
 
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                if self.path != "/v1/chat/completions":
-                    self._send(404, {"error": {"message": f"no such path: {self.path}"}})
-                    return
-                reply = server.reply(body, self.headers.get("Authorization"))
-                if isinstance(reply, Fault):
-                    self._send(reply.status, {"error": {"message": reply.message, "type": "server_error"}})
-                elif body.get("stream"):
-                    self._stream(reply, body)
-                else:
-                    self._send(200, _completion(reply, body))
 
-            def _send(self, status: int, payload: dict[str, Any]) -> None:
-                content = json.dumps(payload, ensure_ascii=False).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
 
-            def _stream(self, reply: Reply, body: dict[str, Any]) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream")
-                self.send_header("Transfer-Encoding", "chunked")
-                self.end_headers()
-                for number, delta in enumerate(_deltas(reply)):
-                    if isinstance(reply, CutOff) and number > reply.after:
-                        self.close_connection = True  # in the middle of a chunked body
-                        return
-                    self._event(_chunk(body, delta, None))
-                finish = "tool_calls" if isinstance(reply, ToolCall) else "stop"
-                self._event(_chunk(body, {}, finish))
-                if (body.get("stream_options") or {}).get("include_usage"):
-                    self._event({**_chunk(body, {}, None), "choices": [], "usage": _USAGE})
-                self._write(b"data: [DONE]\n\n")
-                self._write(b"")
+    @property
+    def _owner(self) -> OpenAIServer:
+        assert isinstance(self.server, _Http)
+        return self.server.owner
 
-            def _event(self, payload: dict[str, Any]) -> None:
-                self._write(f"data: {json.dumps(payload, ensure_ascii=False)}\n\n".encode())
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
-            def _write(self, content: bytes) -> None:
-                """One chunk of the body; an empty one ends it."""
-                self.wfile.write(f"{len(content):x}\r\n".encode() + content + b"\r\n")
-                self.wfile.flush()
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path != "/v1/chat/completions":
+            self._send(404, {"error": {"message": f"no such path: {self.path}"}})
+            return
+        reply = self._owner.reply(body, self.headers.get("Authorization"))
+        if isinstance(reply, Fault):
+            self._send(reply.status, {"error": {"message": reply.message, "type": "server_error"}})
+        elif body.get("stream"):
+            self._stream(reply, body)
+        else:
+            self._send(200, _completion(reply, body))
 
-        return Handler
+    def _send(self, status: int, payload: dict[str, Any]) -> None:
+        content = json.dumps(payload, ensure_ascii=False).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _stream(self, reply: Reply, body: dict[str, Any]) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for delta in _deltas(reply):
+            self._event(_chunk(body, delta, None))
+        if isinstance(reply, CutOff):
+            self.close_connection = True  # in the middle of a chunked body
+            return
+        finish = "tool_calls" if isinstance(reply, ToolCall) else "stop"
+        self._event(_chunk(body, {}, finish))
+        if (body.get("stream_options") or {}).get("include_usage"):
+            self._event({**_chunk(body, {}, None), "choices": [], "usage": _USAGE})
+        self._write(b"data: [DONE]\n\n")
+        self._write(b"")
+
+    def _event(self, payload: dict[str, Any]) -> None:
+        self._write(f"data: {json.dumps(payload, ensure_ascii=False)}\n\n".encode())
+
+    def _write(self, content: bytes) -> None:
+        """One chunk of the body; an empty one ends it."""
+        self.wfile.write(f"{len(content):x}\r\n".encode() + content + b"\r\n")
+        self.wfile.flush()
 
 
 _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
@@ -143,7 +151,7 @@ _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 def _text(reply: Reply) -> str:
     if isinstance(reply, dict):
         return json.dumps(reply, ensure_ascii=False)
-    return reply.text if isinstance(reply, CutOff) else str(reply)
+    return reply.text[: reply.after] if isinstance(reply, CutOff) else str(reply)
 
 
 def _call(reply: ToolCall) -> dict[str, Any]:

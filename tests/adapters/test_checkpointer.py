@@ -15,13 +15,14 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, interrupt
 
+from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.engine.threads import Threads
 from langchain_memrag.memory.checkpointer import MemRAGSaver
 from langchain_memrag.stores.postgres.database import Database
 
 
 @pytest.fixture
-def database(postgres_url: str, schema: str) -> Iterator[Database]:
+def database(postgres_url: str, schema: str, memrag: MemRAG) -> Iterator[Database]:
     opened = Database(postgres_url, schema=schema)
     yield opened
     opened.close()
@@ -119,7 +120,7 @@ async def test_many_tasks_at_once(saver: MemRAGSaver) -> None:
         assert state.values["seen"] == [str(number), "step 1"]
 
 
-def test_a_pool_of_one_does_not_deadlock(postgres_url: str, schema: str) -> None:
+def test_a_pool_of_one_does_not_deadlock(postgres_url: str, schema: str, memrag: MemRAG) -> None:
     database = Database(postgres_url, schema=schema, session_pool_size=1)
     threads = Threads("one", 1)
     saver = MemRAGSaver(database, threads)

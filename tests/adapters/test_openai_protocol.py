@@ -139,7 +139,7 @@ def test_a_retry_by_the_client_stores_nothing_twice(
 def test_a_stream_that_breaks_keeps_the_turn_and_stores_no_half_answer(
     memrag: MemRAG, texts: Callable[[str], list[str]]
 ) -> None:
-    with OpenAIServer([CutOff("Lisbon is a beautiful city.", after=2)]) as server:
+    with OpenAIServer([CutOff("Lisbon is a beautiful city.", after=9)]) as server:
         graph = create_memory_graph(memrag, model=chat(server, streaming=True))
         with pytest.raises((openai.APIError, httpx.HTTPError)):
             list(graph.stream(said("I live in Lisbon."), ANN, stream_mode="messages"))
