@@ -1,6 +1,6 @@
 """A process that remembers turns and is killed with -9 after its n-th SQL statement.
 
-Usage: crash_writer.py LOCATION SCHEMA RUN KILL_AFTER. Prints each acknowledged id; then `done`.
+Usage: crash_writer.py LOCATION SCHEMA RUN KILL_AFTER BATCHES. Prints each acknowledged id; then `done`.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def kill_after(count: int) -> None:
 
 
 def main() -> None:
-    location, schema, run, statements = sys.argv[1:]
+    location, schema, run, statements, batches = sys.argv[1:]
     memory = MemRAG.open(location, schema=schema, embeddings=WordHashEmbeddings(32), background=False)
     scope = Scope("ann", session_id="s")
     memory.remember(f"warm up of run{run}", scope)
     kill_after(int(statements))
-    for batch in range(2):
+    for batch in range(int(batches)):
         turns = [
             ("user" if i % 2 else "assistant", f"run{run} batch{batch} line{i} Zurich") for i in range(3)
         ]
