@@ -17,6 +17,8 @@ Category = Literal["factual", "semantic", "relational"]
 _SURE, _LIKELY, _DEFAULT = 0.9, 0.7, 0.5
 # An intent shows in the first words; a pasted document after them must not decide it.
 _LONGEST_QUESTION = 600
+# A full stop after fewer than three small letters abbreviates (Dr., e.g.).
+_SENTENCE_END = re.compile(r"(?<=[!?。！？])\s*|(?<=[a-z]{3}\.)\s+")
 _LOWER_WORD = re.compile(r"[a-z]{3,}")
 
 
@@ -40,12 +42,20 @@ class IntentGuess:
 
 def guess_intent(text: str) -> IntentGuess:
     """Guess what a message is after, without a model."""
-    question = " ".join(text[:_LONGEST_QUESTION].replace("’", "'").split())
-    cues = CHINESE if language_of(question) == "zh" else ENGLISH
+    whole = " ".join(text[:_LONGEST_QUESTION].replace("’", "'").split())
+    cues = CHINESE if language_of(whole) == "zh" else ENGLISH
+    question = _last_question(whole)
     live = cues.live.search(question) is not None
-    needs_tools = live or cues.tools.search(question) is not None
+    needs_tools = live or cues.tools.search(question) is not None or cues.tools.search(whole) is not None
     category, confidence = _category(question, cues, live=live, needs_tools=needs_tools)
     return IntentGuess(category, _entities(text), needs_tools, confidence)
+
+
+def _last_question(text: str) -> str:
+    """The question a longer message ends in: what comes before is talk."""
+    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+    asking = [sentence for sentence in sentences if sentence.endswith(("?", "？"))]
+    return asking[-1] if asking and len(sentences) > 1 else text
 
 
 def _category(question: str, cues: Cues, *, live: bool, needs_tools: bool) -> tuple[Category, float]:  # noqa: PLR0911
