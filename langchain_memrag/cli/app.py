@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from langchain_memrag.cli.output import say, say_fields, say_json, say_recall
-from langchain_memrag.cli.running import Exit, opened, reporting, utf8_streams
+from langchain_memrag.cli.running import Exit, opened, prepare_process, reporting
 from langchain_memrag.errors import ConfigurationError
 from langchain_memrag.records import RecallFilter, Scope, TurnFields
 
@@ -58,7 +58,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for 
 
 def run() -> None:
     """Run the command that the process was started with."""
-    utf8_streams()
+    prepare_process()
     app()
 
 

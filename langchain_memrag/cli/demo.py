@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from langchain_memrag.cli.chatting import Graph, Reply, stream_reply
-from langchain_memrag.cli.output import console, harmless, say, say_json
+from langchain_memrag.cli.output import boxes, harmless, say, say_json
 from langchain_memrag.cli.running import Exit, opened
 from langchain_memrag.cli.stories import Asked, Session, Story, Told, load_story
 from langchain_memrag.engine.memrag import MemRAG, utc_now
@@ -40,7 +40,7 @@ from langchain_memrag.stores.base import Clock
 
 __all__ = ["Answer", "DemoReport", "SessionReport", "play_demo", "play_session"]
 
-_SHOWN: Final = 2
+_SHOWN: Final = 1
 """Hits that are explained under an answer."""
 
 
@@ -75,10 +75,19 @@ class DemoReport(_Report):
 
 
 _WORDS = {
-    "en": {"session": "Session {n} of {all}", "process": "process {pid}",            "well": "All {n} answers came from memory as the story has it.",
-           "badly": "{n} of {all} answers were not as the story has it."},
-    "zh": {"session": "第 {n} 场,共 {all} 场", "process": "进程 {pid}",            "well": "{n} 个回答全部来自记忆,与故事相符。", "badly": "{all} 个回答中有 {n} 个与故事不符。"},
-}  # fmt: skip
+    "en": {
+        "session": "Session {n} of {all}",
+        "process": "process {pid}",
+        "well": "All {n} answers came from memory as the story has it.",
+        "badly": "{n} of {all} answers were not as the story has it.",
+    },
+    "zh": {
+        "session": "第 {n} 场，共 {all} 场",
+        "process": "进程 {pid}",
+        "well": "{n} 个回答全部来自记忆，与故事相符。",
+        "badly": "{all} 个回答中有 {n} 个与故事不符。",
+    },
+}
 
 
 def play_demo(languages: Sequence[str], *, location: str | None, as_json: bool) -> bool:
@@ -128,7 +137,7 @@ def _place(location: str | None) -> Iterator[tuple[str, bool | None]]:
 
 def _play_story(name: str, story: Story, place: str, user: str, *, as_json: bool) -> list[SessionReport]:
     if not as_json:
-        console().print(Rule(Text(story.title, style="bold"), style="cyan"))
+        boxes().print(Rule(Text(story.title, style="bold"), style="cyan"))
     reports = [
         _in_a_process(name, number, place, user, as_json=as_json)
         for number in range(1, len(story.sessions) + 1)
@@ -225,7 +234,9 @@ class _Stage:
     def _tell(self, memrag: MemRAG, turn: Told, position: int) -> None:
         speaker = self._story.speaker if turn.role == "user" else None
         key = f"demo:{self._session.id}:{position}"
-        memrag.remember((turn.role, turn.content), self._scope, speaker=speaker, key=key)
+        # With the time zone of the story, so that the day and the hour are those of the speaker.
+        when = self._session.starts + timedelta(minutes=position)
+        memrag.remember((turn.role, turn.content), self._scope, speaker=speaker, key=key, occurred_at=when)
         self._line(speaker, turn.content)
 
     def _ask(self, memrag: MemRAG, graph: Graph, turn: Asked) -> Answer:
@@ -250,7 +261,7 @@ class _Stage:
 
     def _show(self, thing: RenderableType) -> None:
         if not self._quiet:
-            console().print(thing)
+            boxes().print(thing)
 
 
 def _reasons(found: Recall) -> str:

@@ -15,7 +15,7 @@ from langchain_memrag.prompts import format_time
 from langchain_memrag.records import Recall
 from langchain_memrag.text import language_of
 
-__all__ = ["complain", "console", "harmless", "note", "say", "say_fields", "say_json", "say_recall"]
+__all__ = ["boxes", "complain", "console", "harmless", "note", "say", "say_fields", "say_json", "say_recall"]
 
 # A remembered text must not move the cursor or set the title of a reader's terminal.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -24,6 +24,11 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def console(*, stderr: bool = False) -> Console:
     """A console on the stream of this moment; long lines are left to the terminal."""
     return Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+def boxes() -> Console:
+    """A console for panels and indented texts, which are wrapped to the width of the terminal."""
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def harmless(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from langchain_memrag.engine.memrag import MemRAG
     from langchain_memrag.stores.base import Clock
 
-__all__ = ["Exit", "opened", "reporting", "utf8_streams"]
+__all__ = ["Exit", "opened", "prepare_process", "reporting"]
 
 
 class Exit(IntEnum):
@@ -81,8 +82,22 @@ def opened(location: str | None, *, clock: Clock | None = None) -> Iterator[MemR
         yield memrag
 
 
-def utf8_streams() -> None:
-    """Speak UTF-8 whatever the locale: what is remembered may be in any script."""
+def prepare_process() -> None:
+    """Speak UTF-8 whatever the locale, since what is remembered may be in any script; keep warnings short."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_OneLine("memrag: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logging.getLogger().addHandler(handler)
+
+
+class _OneLine(logging.Formatter):
+    """Leaves traces out: what a person at a terminal can do stands in the message."""
+
+    def formatException(self, ei: object) -> str:  # noqa: N802, ARG002 - the name is logging's
+        return ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).rstrip()
