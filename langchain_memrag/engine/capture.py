@@ -21,7 +21,7 @@ from langchain_memrag.engine.views import MAX_PARTS_AT_ONCE, ViewText, entry_of,
 from langchain_memrag.errors import StoreError
 from langchain_memrag.ranking import Recipe
 from langchain_memrag.records import Episode, Receipt, Scope, Turn
-from langchain_memrag.stores.base import Clock, GraphStore, Stored, Vector
+from langchain_memrag.stores.base import Clock, GraphStore, IndexEntry, Stored, Vector
 from langchain_memrag.stores.postgres.episodes import EpisodeReader
 from langchain_memrag.stores.postgres.records import RecordStore
 
@@ -128,9 +128,7 @@ class Capture:
                 for i, view in enumerate(batch.views)
             ]
             graph = graph_of(batch.episodes)
-            with self._records.indexing(
-                space, [episode.id for episode in batch.episodes], done=complete
-            ) as work:
+            with self._records.indexing(space, _sources(batch.episodes, entries), done=complete) as work:
                 kept = work.claimed
                 search.upsert([entry for entry in entries if entry.record in kept], within=work)
                 self._graph.upsert(space, graph.only(kept), within=work)
@@ -149,6 +147,14 @@ class Capture:
                     tuple(episode for episode, _ in rendered),
                     tuple(view for _, views in rendered for view in views),
                 )
+
+
+def _sources(episodes: Sequence[Episode], entries: Sequence[IndexEntry]) -> dict[UUID, set[UUID]]:
+    """Each record with those whose words were read for it: they may be forgotten before it is indexed."""
+    sources: dict[UUID, set[UUID]] = {episode.id: set() for episode in episodes}
+    for entry in entries:
+        sources[entry.record].update(entry.sources)
+    return sources
 
 
 def _receipt(stored: Sequence[Stored], new: int, indexed: int) -> Receipt:

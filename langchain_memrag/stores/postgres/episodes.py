@@ -168,7 +168,8 @@ class EpisodeReader:
     def _rows(self, operation: str, template: str, values: dict[str, object]) -> list[Row]:
         with self._database.connection(operation) as connection:
             # The template is made of this module's constants; what users say is in the values.
-            return connection.execute(self._database.statement(template), values).fetchall()
+            # Binary, because a time as text follows the zone and the date style of the session.
+            return connection.execute(self._database.statement(template), values, binary=True).fetchall()
 
 
 def _side(name: str, beyond: str, order: str) -> str:

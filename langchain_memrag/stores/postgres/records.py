@@ -6,14 +6,14 @@ so that the writers of one user queue and those of different users do not meet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final, Literal, cast
+from datetime import datetime
+from typing import Final, cast
 from uuid import UUID
 
-from psycopg import Connection
+from psycopg import Connection, Cursor
 
 from langchain_memrag.records import Health, Scope
 from langchain_memrag.stores.base import Clock, Draft, Stored
@@ -22,12 +22,19 @@ from langchain_memrag.stores.postgres.pools import Row
 
 __all__ = ["IndexingTransaction", "Pending", "RecordStore"]
 
-# The protocol counts parameters in 16 bits, and a batch travels as one array a column; the size of a
-# message is what bounds it.
+# A batch travels as one array a column. A message of the protocol ends at 1 GB, so long texts go in
+# several; characters are counted, of which none takes more than four bytes.
 _ROWS_AT_ONCE: Final = 1000
+_CHARACTERS_AT_ONCE: Final = 16_000_000
 
-_BACKOFF: Final = timedelta(seconds=10)
-_LONGEST_BACKOFF: Final = timedelta(hours=1)
+_CLAIMED: Final = (
+    " p.space = %(space)s AND p.work = 'index' AND p.record = ANY(%(ids)s) AND p.record NOT IN"
+    " (SELECT r.record FROM unnest(%(readers)s::uuid[], %(sources)s::uuid[]) r(record, source) WHERE NOT EXISTS"
+    "   (SELECT FROM {schema}.episode e WHERE e.space = %(space)s AND e.id = r.source))"
+)
+_CLAIM_DONE: Final = "DELETE FROM {schema}.pending p WHERE" + _CLAIMED + " RETURNING p.record"
+# What is not done yet is locked only, so that it cannot be forgotten while it is indexed.
+_CLAIM: Final = "SELECT p.record FROM {schema}.pending p WHERE" + _CLAIMED + " FOR UPDATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +45,21 @@ class Pending:
     record: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """A draft that is new, with its place in the space."""
+
+    draft: Draft
+    seq: int
+    predecessor: UUID | None
+
+
 class IndexingTransaction(PostgresTransaction):
     """T2, open.
 
     Attributes:
-        claimed: Records of the batch that are still waited for; the others were forgotten meanwhile,
-            or another process was faster.
+        claimed: Records of the batch that are still waited for; the others were forgotten meanwhile, or
+            another process was faster, or what was read for them holds words that were forgotten.
     """
 
     def __init__(self, database: Database, connection: Connection[Row], claimed: frozenset[UUID]) -> None:
@@ -79,58 +95,59 @@ class RecordStore:
             The space, and one result a draft, in order.
         """
         now = self._clock()
-        session = scope.session_id or ""
         keys = sorted({draft.key for draft in drafts if draft.key is not None})
-        with self._database.transaction("remember") as work:
-            space, last = self._advance(work.connection, scope.user_id, len(drafts))
-            known, before = self._context(work.connection, space, keys, session)
+        with self._database.transaction("remember", pipeline=True) as work:
+            # The second statement takes its snapshot after the first has the lock, so it sees what the
+            # writer before this one wrote; both go out together.
+            advanced = self._advance(work.connection, scope.user_id, len(drafts))
+            context = self._context(work.connection, scope, keys)
+            space, last = cast("tuple[int, int]", advanced.fetchone())
+            known, before = _known(context.fetchall())
             results: list[Stored] = []
-            fresh: list[tuple[Draft, int, UUID | None]] = []
+            fresh: list[_Fresh] = []
             for seq, draft in enumerate(drafts, last - len(drafts) + 1):
                 if draft.key is not None and draft.key in known:
                     ident, its_seq = known[draft.key]
                     results.append(Stored(ident, its_seq, new=False))
                     continue
-                fresh.append((draft, seq, before))
+                fresh.append(_Fresh(draft, seq, before if scope.session_id else None))
                 results.append(Stored(draft.id, seq, new=True))
                 before = draft.id
                 if draft.key is not None:
                     known[draft.key] = (draft.id, seq)
-            for start in range(0, len(fresh), _ROWS_AT_ONCE):
-                self._insert(work.connection, space, scope, fresh[start : start + _ROWS_AT_ONCE], now)
+            for some in _portions(fresh):
+                self._insert(work.connection, space, scope, some, now)
         return space, results
 
-    def _advance(self, connection: Connection[Row], user_id: str, count: int) -> tuple[int, int]:
-        row = connection.execute(
+    def _advance(self, connection: Connection[Row], user_id: str, count: int) -> Cursor[Row]:
+        return connection.execute(
             self._database.statement(
                 "INSERT INTO {schema}.space AS s (kind, key, seq) VALUES ('user', %(key)s, %(count)s)"
                 " ON CONFLICT (kind, key) DO UPDATE SET seq = s.seq + %(count)s RETURNING id, seq"
             ),
             {"key": user_id, "count": count},
-        ).fetchone()
-        return cast("tuple[int, int]", row)
+        )
 
-    def _context(
-        self, connection: Connection[Row], space: int, keys: Sequence[str], session: str
-    ) -> tuple[dict[str, tuple[UUID, int]], UUID | None]:
-        rows = connection.execute(
+    def _context(self, connection: Connection[Row], scope: Scope, keys: Sequence[str]) -> Cursor[Row]:
+        return connection.execute(
             self._database.statement(
-                "SELECT key, id, seq FROM {schema}.episode WHERE space = %(space)s AND key = ANY(%(keys)s)"
-                " UNION ALL (SELECT NULL, id, seq FROM {schema}.episode"
-                " WHERE space = %(space)s AND session = %(session)s AND session <> '' ORDER BY seq DESC LIMIT 1)"
+                "WITH mine AS MATERIALIZED"
+                "  (SELECT id AS space FROM {schema}.space WHERE kind = 'user' AND key = %(user)s)"
+                " SELECT e.key, e.id, e.seq FROM mine"
+                "  CROSS JOIN unnest(%(keys)s::text[]) k JOIN {schema}.episode e ON e.space = mine.space AND e.key = k"
+                " UNION ALL SELECT NULL, l.id, l.seq FROM mine CROSS JOIN LATERAL"
+                "  (SELECT id, seq FROM {schema}.episode e WHERE e.space = mine.space AND e.session = %(session)s"
+                "   AND e.session <> '' ORDER BY e.seq DESC LIMIT 1) l"
             ),
-            {"space": space, "keys": list(keys), "session": session},
-        ).fetchall()
-        known = {cast("str", key): (cast("UUID", ident), cast("int", seq)) for key, ident, seq in rows if key}
-        last = [cast("UUID", ident) for key, ident, _ in rows if key is None]
-        return known, last[0] if last else None
+            {"user": scope.user_id, "keys": list(keys), "session": scope.session_id or ""},
+        )
 
     def _insert(
         self,
         connection: Connection[Row],
         space: int,
         scope: Scope,
-        fresh: Sequence[tuple[Draft, int, UUID | None]],
+        fresh: Sequence[_Fresh],
         now: datetime,
     ) -> None:
         session = scope.session_id or ""
@@ -147,51 +164,54 @@ class RecordStore:
             ),
             (
                 space, session, scope.agent_id, now,
-                [draft.id for draft, _, _ in fresh],
-                [seq for _, seq, _ in fresh],
-                [draft.role for draft, _, _ in fresh],
-                [draft.speaker for draft, _, _ in fresh],
-                [draft.content for draft, _, _ in fresh],
-                [draft.occurred_at for draft, _, _ in fresh],
-                [draft.utc_offset for draft, _, _ in fresh],
-                [draft.source for draft, _, _ in fresh],
-                [draft.key for draft, _, _ in fresh],
-                [draft.expires_at for draft, _, _ in fresh],
-                [before if session else None for _, _, before in fresh],
-                [draft.metadata for draft, _, _ in fresh],
+                [one.draft.id for one in fresh],
+                [one.seq for one in fresh],
+                [one.draft.role for one in fresh],
+                [one.draft.speaker for one in fresh],
+                [one.draft.content for one in fresh],
+                [one.draft.occurred_at for one in fresh],
+                [one.draft.utc_offset for one in fresh],
+                [one.draft.source for one in fresh],
+                [one.draft.key for one in fresh],
+                [one.draft.expires_at for one in fresh],
+                [one.predecessor for one in fresh],
+                [one.draft.metadata for one in fresh],
                 now,
             ),
         )  # fmt: skip
 
     @contextmanager
-    def indexing(self, space: int, ids: Sequence[UUID], *, done: bool) -> Iterator[IndexingTransaction]:
+    def indexing(
+        self, space: int, sources: Mapping[UUID, Collection[UUID]], *, done: bool
+    ) -> Iterator[IndexingTransaction]:
         """T2: a transaction in which index and graph are written, under the lock of the space.
 
         Args:
             space: Whose records they are.
-            ids: The records.
+            sources: The records, each with those whose words its entries hold.
             done: Whether nothing is left to do for them afterwards.
         """
         with self._database.transaction("index") as work:
-            execute = work.connection.execute
-            execute(
-                self._database.statement(
-                    "UPDATE {schema}.space SET generation = generation + 1 WHERE id = %s"
-                ),
-                (space,),
-            )
-            claim: Literal["DELETE FROM {schema}.pending", "UPDATE {schema}.pending SET attempts = attempts"]
-            claim = (
-                "DELETE FROM {schema}.pending" if done else "UPDATE {schema}.pending SET attempts = attempts"
-            )
-            rows = execute(
-                self._database.statement(
-                    claim + " WHERE space = %s AND work = 'index' AND record = ANY(%s) RETURNING record"
-                ),
-                (space, list(ids)),
-            ).fetchall()
-            claimed = frozenset(cast("UUID", record) for (record,) in rows)
-            yield IndexingTransaction(self._database, work.connection, claimed)
+            with work.connection.pipeline():
+                work.connection.execute(
+                    self._database.statement(
+                        "UPDATE {schema}.space SET generation = generation + 1 WHERE id = %s"
+                    ),
+                    (space,),
+                )
+                pairs = [(record, source) for record, read in sources.items() for source in read]
+                claimed = work.connection.execute(
+                    self._database.statement(_CLAIM_DONE if done else _CLAIM),
+                    {
+                        "space": space,
+                        "ids": list(sources),
+                        "readers": [record for record, _ in pairs],
+                        "sources": [source for _, source in pairs],
+                    },
+                )
+                rows = claimed.fetchall()
+            records = frozenset(cast("UUID", record) for (record,) in rows)
+            yield IndexingTransaction(self._database, work.connection, records)
 
     def pending(self, *, space: int | None, limit: int, after: Pending | None = None) -> list[Pending]:
         """Records that wait to be indexed, in a fixed order.
@@ -258,3 +278,28 @@ class RecordStore:
             episodes=episodes,
             pending=pending,
         )
+
+
+def _known(rows: Sequence[Row]) -> tuple[dict[str, tuple[UUID, int]], UUID | None]:
+    """Stored keys with their episodes, and the session's last turn."""
+    known = {
+        cast("str", key): (cast("UUID", ident), cast("int", seq))
+        for key, ident, seq in rows
+        if key is not None
+    }
+    last = [cast("UUID", ident) for key, ident, _ in rows if key is None]
+    return known, last[0] if last else None
+
+
+def _portions(fresh: Sequence[_Fresh]) -> Iterator[list[_Fresh]]:
+    some: list[_Fresh] = []
+    characters = 0
+    for one in fresh:
+        size = len(one.draft.content) + len(one.draft.metadata)
+        if some and (len(some) == _ROWS_AT_ONCE or characters + size > _CHARACTERS_AT_ONCE):
+            yield some
+            some, characters = [], 0
+        some.append(one)
+        characters += size
+    if some:
+        yield some
