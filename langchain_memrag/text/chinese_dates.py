@@ -160,7 +160,10 @@ def _window(match: re.Match[str], today: date) -> Span | None:
     return last_window(today, _UNITS[match["unit"]], count) if count else None
 
 
-_Y = rf"(?:(?P<relative>{_RELATIVE_YEAR})的?|(?<![0-9零〇一二三四五六七八九])(?P<year>[12][0-9]{{3}}|[一二][零〇一二三四五六七八九]{{3}})\s?年的?)"
+_Y = (
+    rf"(?:(?P<relative>{_RELATIVE_YEAR})的?"
+    r"|(?<![0-9零〇一二三四五六七八九])(?P<year>[12][0-9]{3}|[一二][零〇一二三四五六七八九]{3})\s?年的?)"
+)
 _M = rf"(?<![0-9])(?P<month>{_NUMERAL}{{1,3}})\s?月(?:份)?"
 _D = rf"(?P<day>{_NUMERAL}{{1,3}})\s?[日号號]"
 _UNIT = r"(?:个|個)?(?P<unit>天|日|周|週|星期|礼拜|禮拜|月|年)"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+# ruff: noqa: SIM905  (a page of words is easier to read and to amend than a page of quoted words)
 import re
-from typing import NamedTuple
 
 import rjieba
 
 from langchain_memrag.text import chinese_names as names
+from langchain_memrag.text.chinese_people import FUNCTION_INSIDE
+from langchain_memrag.text.chinese_people import FUNCTION_INSIDE, Token, is_foreign, name_end
 from langchain_memrag.text.mention import EntityMention, EntityType, Taken
 from langchain_memrag.text.scripts import HAN
 from langchain_memrag.text.traditional import simplified
@@ -16,14 +18,10 @@ _HAN_WORD = re.compile(f"[{HAN}]+")
 _SURNAME = f"(?:{'|'.join(names.COMPOUND_SURNAMES)}|[{''.join(sorted(names.SURNAMES))}])"
 _TITLE = "|".join(sorted(names.TITLES, key=len, reverse=True))
 _TITLED = re.compile(rf"{_SURNAME}(?:[{HAN}]{{1,2}}(?:{_TITLE})(?![{HAN}])|(?:{_TITLE}))")
-# Function words: where the tagger glued one to a name, it is not part of it.
-_FUNCTION = "是在有和的了去来说要就都也被把给对跟叫会能让做吃与很不还也从到想用为个位"
-_TAIL = _FUNCTION + "写买打看听走问带送等住开当穿找教学唱"
-_FUNCTION_INSIDE = re.compile(f"[{_FUNCTION}]")
 _AFTER_PLACE = "人话菜市省"
 _BEFORE_PLACE = frozenset(
     "在 去 到 从 来自 住 住在 回 飞 飞往 往 抵达 前往 离开 位于 来到 去过 来 至 途经 搬到".split()
-)  # noqa: SIM905
+)
 _CALLED = re.compile(
     rf"(?:名叫|取名叫|叫做|叫作|名字叫|名字是|名为|叫)([{HAN}]{{2,5}})(?=[，。！？、；,.!?;\s）)]|$)"
 )
@@ -46,18 +44,7 @@ _KNOWN: dict[str, EntityType] = {
 }
 _KNOWN_NAME = re.compile("|".join(sorted(_KNOWN, key=len, reverse=True)))
 _NAMING_TAGS = frozenset({"ns", "nt", "nz", "nr", "nrt", "j", "eng", "s", "nrfg"})
-_GIVEN_TAGS = frozenset(
-    {"n", "nr", "nrt", "ns", "nz", "a", "g", "j", "x", "ng", "nrfg", "an", "b", "zg", "ag", "z"}
-)
-_WORDLIKE = names.WORDLIKE_SURNAMES
 _MOST_INNER_WORDS = 5
-
-
-class _Token(NamedTuple):
-    word: str
-    tag: str
-    start: int
-    end: int
 
 
 def find_chinese_names(text: str, taken: Taken) -> list[EntityMention]:
@@ -85,10 +72,10 @@ def find_chinese_names(text: str, taken: Taken) -> list[EntityMention]:
     return finder.found
 
 
-def _tag(text: str) -> list[_Token]:
+def _tag(text: str) -> list[Token]:
     tokens, at = [], 0
     for word, tag in rjieba.tag(text, hmm=True):
-        tokens.append(_Token(word, tag, at, at + len(word)))
+        tokens.append(Token(word, tag, at, at + len(word)))
         at += len(word)
     return tokens
 
@@ -96,7 +83,7 @@ def _tag(text: str) -> list[_Token]:
 class _Finder:
     """One pass over one text; collects mentions in places not yet taken."""
 
-    def __init__(self, text: str, tokens: list[_Token], taken: Taken) -> None:
+    def __init__(self, text: str, tokens: list[Token], taken: Taken) -> None:
         self.found: list[EntityMention] = []
         self._text = text
         self._tokens = tokens
@@ -115,7 +102,7 @@ class _Finder:
         token = next((token for token in self._tokens if token.start == match.start()), None)
         if token is None or match[0] in names.NOT_NAMES or token.word in names.NOT_NAMES:
             return False
-        if _FUNCTION_INSIDE.search(match[0][1:]):
+        if FUNCTION_INSIDE.search(match[0][1:]):
             return False
         return len(token.word) == 1 or token.tag.startswith("nr")
 
@@ -169,54 +156,15 @@ class _Finder:
             if self._taken.overlaps(token.start, token.end) or not _HAN_WORD.fullmatch(token.word):
                 continue
             following = self._tokens[index + 1] if index + 1 < len(self._tokens) else None
-            if self._split_name(token, following):
-                continue
-            end = _person_end(token)
-            if end and following and end == following.start and _completes(token, following):
-                end = following.end
+            end = name_end(token, following)
             if end:
                 self.take(token.start, end, "person")
-
-    def _split_name(self, token: _Token, following: _Token | None) -> bool:
-        if following is None or not _HAN_WORD.fullmatch(following.word) or following.end > len(self._text):
-            return False
-        end = following.end
-        if token.word in names.PREFIXES and following.word[0] in names.SURNAMES:
-            glued = (
-                len(following.word) == 2
-                and following.word[0] not in _WORDLIKE
-                and not rjieba.has_word(following.word)
-            )
-            if glued or (len(following.word) == 1 and following.tag.startswith("nr")):
-                return self.take(token.start, following.start + 1, "person")
-            return False
-        surname = token.word in names.COMPOUND_SURNAMES or (
-            len(token.word) == 1 and token.word in names.SURNAMES
-        )
-        if not surname or len(following.word) > 2 or following.tag not in _GIVEN_TAGS:
-            return False
-        if following.word in names.NOT_NAMES or following.word in names.TITLES:
-            return False
-        given = all(char in names.GIVEN_ENDINGS for char in following.word)
-        if not token.tag.startswith("nr") and (
-            token.word in _WORDLIKE or not given or len(following.word) == 1
-        ):
-            return False
-        if (len(following.word) == 1 and not given) or _FUNCTION_INSIDE.search(following.word):
-            return False
-        if (
-            len(following.word) == 1
-            and token.word in _WORDLIKE
-            and rjieba.has_word(token.word + following.word)
-        ):
-            return False
-        return self.take(token.start, end, "person")
 
     def _foreign(self, index: int) -> None:
         first = last = index
         if index == 0 or index + 1 >= len(self._tokens):
             return
-        if not (_is_foreign(self._tokens[index - 1].word) and _is_foreign(self._tokens[index + 1].word)):
+        if not (is_foreign(self._tokens[index - 1].word) and is_foreign(self._tokens[index + 1].word)):
             return
         first, last = index - 1, index + 1
         while last + 1 < len(self._tokens) and self._tokens[last + 1].tag in {"nr", "nrt", "nrfg"}:
@@ -241,7 +189,9 @@ class _Finder:
                 if len(word) > 2 and rjieba.has_word(word) and (kind is None or _names_itself(token, kind)):
                     self.take(token.start, token.end, "organization")
             elif token.tag == "ns" and rjieba.has_word(word) and not word.endswith(("话", "菜", "语", "人")):
-                if len(word) > 2 or previous in _BEFORE_PLACE:
+                # Two characters alone may be any word; after 在 or 去 they are a place.
+                located = len(word) > 2 or previous in _BEFORE_PLACE
+                if located:
                     self.take(token.start, token.end, "place")
 
     def called(self, match: re.Match[str]) -> None:
@@ -289,7 +239,7 @@ def _suffix_kind(word: str) -> EntityType | None:
     return None
 
 
-def _names_itself(token: _Token, kind: EntityType) -> bool:
+def _names_itself(token: Token, kind: EntityType) -> bool:
     """Whether one word is a whole name with its suffix: 清华大学 is, 分公司 and 高速公路 are not."""
     word = token.word
     if word in names.NOT_NAMES or word in names.NOT_PLACES or len(word) < 3:
@@ -307,7 +257,7 @@ def _names_itself(token: _Token, kind: EntityType) -> bool:
     return token.tag == "nz" and kind == "place"
 
 
-def _names_an_institution(token: _Token) -> bool:
+def _names_an_institution(token: Token) -> bool:
     if token.word in names.GENERIC or token.word in names.INNER or token.word in names.NOT_NAMES:
         return token.word in {"人民", "中国", "北方", "南方", "东方"}
     if token.word in _KNOWN or token.tag in _NAMING_TAGS:
@@ -318,66 +268,3 @@ def _names_an_institution(token: _Token) -> bool:
 def _tag_of(word: str) -> str:
     tagged = rjieba.tag(word, hmm=False)
     return tagged[0][1] if len(tagged) == 1 else ""
-
-
-def _is_foreign(word: str) -> bool:
-    return bool(word) and all(char in names.FOREIGN for char in word)
-
-
-def _completes(token: _Token, following: _Token) -> bool:
-    """Whether one more character belongs to a name that was cut short: 刘子 + 轩."""
-    return (
-        len(token.word) == 2
-        and len(following.word) == 1
-        and (following.word in names.GIVEN_ENDINGS or following.tag == "nr")
-        and following.tag in _GIVEN_TAGS | {"vg", "dg", "q"}
-        and not _FUNCTION_INSIDE.search(following.word)
-    )
-
-
-def _person_end(token: _Token) -> int:
-    """Where the name of a person that a token is, or starts with, ends; 0 where it is none."""
-    word = token.word
-    if word in names.NOT_NAMES or word in names.NOT_PLACES or not 2 <= len(word) <= 6:
-        return 0
-    if word in names.FAMOUS or token.tag == "nrfg":
-        return token.end
-    if len(word) == 2 and word[0] in names.PREFIXES:
-        return token.end if _is_nickname(token) else 0
-    if token.tag not in {"nr", "nrt"}:
-        return 0
-    if len(word) > 2 and _is_foreign(word) and rjieba.has_word(word):
-        return token.end
-    longest = 4 if word.startswith(names.COMPOUND_SURNAMES) else 3
-    if not rjieba.has_word(word):
-        while len(word) > 2 and word[-1] in _TAIL:
-            word = word[:-1]
-    if token.tag == "nrt" or len(word) > longest or not (word[0] in names.SURNAMES or longest == 4):
-        return 0
-    if _FUNCTION_INSIDE.search(word[1:]):
-        return 0
-    if (
-        len(word) == 2
-        and (word[0] in _WORDLIKE or rjieba.has_word(word))
-        and word[1] not in names.GIVEN_ENDINGS
-    ):
-        return 0
-    if len(word) == 3 and not rjieba.has_word(word) and _is_plain(word[1:]):
-        return 0
-    return token.start + len(word)
-
-
-def _is_nickname(token: _Token) -> bool:
-    word = token.word
-    if word in names.PREFIXED_WORDS:
-        return False
-    if word[1] in names.SURNAMES - _WORDLIKE:
-        return True
-    return (
-        token.tag.startswith("nr") and word[0] in "小阿" and word[1] in names.SURNAMES | names.GIVEN_ENDINGS
-    )
-
-
-def _is_plain(word: str) -> bool:
-    """Whether two characters after a surname are an everyday word, so that the three are no name."""
-    return _tag_of(word)[:1] in {"v", "d", "p", "r", "c", "t", "m", "f", "u"}

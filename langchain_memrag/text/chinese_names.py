@@ -1,4 +1,4 @@
-"""Surnames, titles, suffixes and names that everybody knows, and words that are taken for names and are none."""
+"""Surnames, titles, suffixes, names that everybody knows, and words that are taken for names."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PREFIXED_WORDS = frozenset(
     大成 大关 大游 大兰 大陶 大庞 大海 大汉 大唐 大宋 大元 大明 大清 大侠 大麦 大曲 大巴 阿姨 阿里 阿胶 阿门
     阿司匹林
     """.split()
-) - frozenset({"小龙", "小方", "小马", "小梅", "小金", "小白", "老马", "老方", "老黄", "大伍", "大雷"})  # fmt: skip
+) - frozenset("小龙 小方 小马 小梅 小金 小白 老马 老方 老黄 大伍 大雷".split())
 # What the dictionary or its guesses call a name of a person or a place, and is none.
 NOT_NAMES = frozenset(
     """

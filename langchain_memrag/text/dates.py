@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from langchain_memrag.text.chinese_dates import CHINESE_RULES
 from langchain_memrag.text.calendar_spans import (
     Span,
     day_span,
@@ -26,6 +25,7 @@ from langchain_memrag.text.calendar_spans import (
     year_span,
     yearly,
 )
+from langchain_memrag.text.chinese_dates import CHINESE_RULES
 
 _MONTHS = {
     name: number
@@ -65,8 +65,10 @@ _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
 
 _FULL_WIDTH_DIGITS = {0xFF10 + digit: str(digit) for digit in range(10)}
-_MONTH = r"(?P<month>january|jan|february|feb|march|mar|april|apr|may|june|jun|july|jul|august|aug|september|sept|sep"
-_MONTH += r"|october|oct|november|nov|december|dec)"
+_MONTH = (
+    r"(?P<month>january|jan|february|feb|march|mar|april|apr|may|june|jun|july|jul|august|aug|september|sept|sep"
+    r"|october|oct|november|nov|december|dec)"
+)
 _LONG_MONTH = (
     r"(?P<month>january|february|march|april|may|june|july|august|september|october|november|december)"
 )

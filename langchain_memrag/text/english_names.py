@@ -115,7 +115,7 @@ LOWERCASE_TECHNOLOGIES = TECHNOLOGIES - frozenset(
 )
 # Known products of two words, and what a product's second word looks like.
 PRODUCT_WORDS = frozenset(
-    "pro max mini plus ultra air lite studio code maps drive switch watch phone pods book pad station carbon".split()
+    "pro max mini plus ultra air lite studio code maps drive switch watch phone pods book pad carbon".split()
 )
 PLACE_ENDINGS = frozenset(
     """

@@ -29,11 +29,12 @@ CALENDAR = frozenset(
 )
 HOLIDAYS = frozenset(
     {
-        "new year", "new years", "new year's", "new year's eve", "new years eve", "new year's day", "happy new year",
-        "christmas eve", "christmas day", "boxing day", "valentine's day", "valentines day", "mother's day",
-        "father's day", "independence day", "labor day", "labour day", "memorial day", "good friday",
-        "easter sunday", "black friday", "veterans day", "st patrick's day", "chinese new year", "lunar new year",
-        "spring festival", "happy birthday", "merry christmas", "spring break", "bank holiday",
+        "new year", "new years", "new year's", "new year's eve", "new years eve", "new year's day",
+        "happy new year", "christmas eve", "christmas day", "boxing day", "valentine's day",
+        "valentines day", "mother's day", "father's day", "independence day", "labor day", "labour day",
+        "memorial day", "good friday", "easter sunday", "black friday", "veterans day",
+        "st patrick's day", "chinese new year", "lunar new year", "spring festival", "happy birthday",
+        "merry christmas", "spring break", "bank holiday",
     }
 )  # fmt: skip
 NATIONALITIES = frozenset(

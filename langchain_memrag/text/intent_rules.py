@@ -33,13 +33,14 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 _ROLE = (
-    "(?:mother|father|mom|dad|mum|parents?|grand\w+|brothers?|sisters?|siblings?|sons?|daughters?|cousins?|uncle|aunt|niece"
-    "|nephew|wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|friends?|colleagues?|co-?workers?|boss"
+    r"(?:mother|father|mom|dad|mum|parents?|grand\w+|brothers?|sisters?|siblings?|sons?|daughters?|cousins?"
+    "|uncle|aunt|niece|nephew|wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|friends?|colleagues?|co-?workers?|boss"
     "|manager|supervisor|mentor|assistant|employer|employees?|teammates?|roommates?|neighbou?rs?|owner|founder)"
 )
 _DOES = (
-    "(?:knows?|known|met|introduced|recommended|founded|reports? to|works? (?:for|at|with|on)|worked (?:for|at|with|on)"
-    "|manages?|married|supervises?|mentors?|shares? an?|lives? with|belongs? to|owns?|hired|adopted|supports?)"
+    "(?:knows?|known|met|introduced|recommended|founded|reports? to|work(?:s|ed)? (?:for|at|with|on)"
+    "|manages?|married|supervises?|mentors?|shares? an?|lives? with|belongs? to|owns?|hired|adopted"
+    "|supports?)"
 )
 _TIED = "(?:related|connected|linked|tied|associated|involved)"
 _PERSON = r"(?:i|we|you|they|he|she|[\w'-]+)"

@@ -1,7 +1,8 @@
-"""Names in capital letters: runs of capitalised words, acronyms, CamelCase, and which of them name nothing."""
+"""Names in capital letters: runs of words, acronyms, CamelCase, and which capitals name nothing."""
 
 from __future__ import annotations
 
+# ruff: noqa: SIM905  (a page of words is easier to read and to amend than a page of quoted words)
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -21,10 +22,10 @@ _CODE = re.compile(r"[a-z]+\d+[a-z][a-z0-9]*")
 _POSSESSIVE = re.compile(r"['’][sS]$")
 _OPENING = " \t\"'“‘(*•>[「『《–—-"
 _SENTENCE_ENDS = ".!?…\n\r:;。！？：；"
-_ABBREVIATIONS = frozenset("mr mrs ms dr prof st jr sr vs gen sgt capt rev hon".split())  # noqa: SIM905
+_ABBREVIATIONS = frozenset("mr mrs ms dr prof st jr sr vs gen sgt capt rev hon".split())
 _MODEL_NUMBER = re.compile(r" \d{1,3}(?=\s*(?:$|[,;:!?，。！？、)]|\.(?!\d)))")
 _PERSON_CUES = frozenset(
-    "with met told asked called named and friend boss husband wife brother sister cousin neighbor colleague "  # noqa: SIM905
+    "with met told asked called named and friend boss husband wife brother sister cousin neighbor colleague "
     "girlfriend boyfriend partner son daughter dog cat thanks hi hey hello dear saw invited by".split()
 )
 _NEVER = words.TALK | words.CALENDAR | words.FAMILY | words.GRAMMAR

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# ruff: noqa: SIM905  (a page of words is easier to read and to amend than a page of quoted words)
 import re
 
 from langchain_memrag.text.english_names import FOLLOWS_WORK, LOWERCASE_TECHNOLOGIES, TECHNOLOGIES
@@ -24,15 +25,15 @@ _CLAUSE = re.compile(r"[，。！？；：,!?;:\n…]|\.\s")
 _LATIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _HAN_UTTERANCE = re.compile(r"^[我你他她它您咱这那请别不没好是嗯哦哈]|[了吗吧呢啊呀哦嘛的啦]$")
 _HAN_WORK_CUE = re.compile(r"[歌书曲剧诗]|电影|小说|节目|文章|漫画|动画|专辑|游戏|看过|读过|听过|唱|追")
-_SPOKEN = GRAMMAR - frozenset("a an the of in on at to and or for with by from".split())  # noqa: SIM905
+_SPOKEN = GRAMMAR - frozenset("a an the of in on at to and or for with by from".split())
 
 _TOP_LEVEL = frozenset(
-    "com org net io cn dev local internal corp lan edu gov uk de fr jp ru ai app co info tv xyz cloud site tw hk".split()
-    # fmt: skip
-)  # noqa: SIM905
+    "com org net io cn dev local internal corp lan edu gov uk de fr jp ru ai app co info tv xyz cloud site "
+    "tw hk".split()
+)
 _FILES = frozenset(
-    "pdf txt md csv tsv json jsonl yaml yml toml ini py ipynb ts tsx jsx html css sh sql log zip tar gz doc docx xls "  # noqa: SIM905
-    "xlsx ppt pptx png jpg jpeg gif svg mp3 mp4 mov wav exe dll rs go java cpp".split()
+    "pdf txt md csv tsv json jsonl yaml yml toml ini py ipynb ts tsx jsx html css sh sql log zip tar gz doc "
+    "docx xls xlsx ppt pptx png jpg jpeg gif svg mp3 mp4 mov wav exe dll rs go java cpp".split()
 )
 _HINT = re.compile(r"[@#_\d]|[A-Za-z][.+][A-Za-z+]|://")
 _W = "[A-Za-z0-9_]"
@@ -52,10 +53,16 @@ _IDENTIFIER = re.compile(
 _PRODUCT_VERSION = re.compile(
     r"(?<![A-Za-z0-9_.])(?P<name>[A-Za-z][A-Za-z+#]*(?:\.js)?) (?P<number>\d+\.\d+(?:\.\d+)*)(?![\d%])"
 )
-_NOT_CODES = frozenset("mid pre post top under over late early non multi semi anti half sub co re".split())  # noqa: SIM905
+_NOT_CODES = frozenset("mid pre post top under over late early non multi semi anti half sub co re".split())
 _NOT_PRODUCTS = frozenset(
     "chapter section table figure page step part level room unit version lesson".split()
-)  # noqa: SIM905
+)
+_PLAIN_GROUPS: dict[str, EntityType] = {
+    "url": "host",
+    "email": "handle",
+    "version": "version",
+    "sign": "technology",
+}
 _THREE_NUMBERS = re.compile(r"\d+\.\d+\.\d{1,3}")
 _LONGEST_QUOTE_WORDS = 8
 
@@ -79,25 +86,30 @@ def find_quoted(text: str) -> list[EntityMention]:
 
 
 def _quote_type(content: str, style: str, before: str, punctuated: bool) -> EntityType | None:
-    if not content or not any(char.isalnum() for char in content):
+    if not any(char.isalnum() for char in content):
         return None
     if style in _TITLE_QUOTES:
         return "work"
     if _HAN.search(content):
         return _han_quote_type(content, before)
+    return _latin_quote_type(content, before, punctuated)
+
+
+def _latin_quote_type(content: str, before: str, punctuated: bool) -> EntityType | None:
     words = _LATIN_WORD.findall(content)
     if not words or len(words) > _LONGEST_QUOTE_WORDS or _CLAUSE.search(content):
         return None
     keys = [word.lower().replace("’", "'") for word in words]
     before_words = _LATIN_WORD.findall(before.lower())[-3:]
     cued = any(word in FOLLOWS_WORK for word in before_words) or bool(_HAN_WORK_CUE.search(before[-8:]))
-    if all(word[0].isupper() or len(word) < 4 for word in words) and words[0][0].isupper():
-        if len(words) > 1 and not (punctuated and keys[0] in TALK):
-            return "work"
-        return ("work" if cued else None) if keys[0] in TALK | OPENERS else ("work" if cued else "quoted")
-    if punctuated or len(words) > 3 or any(key in _SPOKEN or key in BEING or key in TALK for key in keys):
-        return "work" if cued and not punctuated and words[0][0].isupper() else None
-    return "quoted"
+    if words[0][0].isupper() and all(word[0].isupper() or len(word) < 4 for word in words):
+        if len(words) > 1:
+            return None if punctuated and keys[0] in TALK else "work"
+        return "work" if cued else None if keys[0] in TALK | OPENERS else "quoted"
+    spoken = len(words) > 3 or any(key in _SPOKEN or key in BEING or key in TALK for key in keys)
+    if not punctuated and not spoken:
+        return "quoted"
+    return "work" if cued and not punctuated and words[0][0].isupper() else None
 
 
 def _han_quote_type(content: str, before: str) -> EntityType | None:
@@ -130,17 +142,13 @@ def find_identifiers(text: str) -> list[EntityMention]:
     return found
 
 
-def _identifier_type(group: str, name: str) -> EntityType | None:  # noqa: PLR0911
-    if group == "url":
-        return "host"
+def _identifier_type(group: str, name: str) -> EntityType | None:
+    if group in _PLAIN_GROUPS:
+        return _PLAIN_GROUPS[group]
     if group == "ip":
         return "host" if all(int(part) < 256 for part in name.split(".")) else None
-    if group in {"email", "handle"}:
-        return None if group == "handle" and name[1:].isdigit() and len(name) < 3 else "handle"
-    if group == "version":
-        return "version"
-    if group == "sign":
-        return "technology"
+    if group == "handle":
+        return None if name[1:].isdigit() and len(name) < 3 else "handle"
     if group == "dotted":
         return _dotted_type(name)
     prefix = re.split("[-_]", name, maxsplit=1)[0].lower()
