@@ -8,7 +8,6 @@ import re
 import rjieba
 
 from langchain_memrag.text import chinese_names as names
-from langchain_memrag.text.chinese_people import FUNCTION_INSIDE
 from langchain_memrag.text.chinese_people import FUNCTION_INSIDE, Token, is_foreign, name_end
 from langchain_memrag.text.mention import EntityMention, EntityType, Taken
 from langchain_memrag.text.scripts import HAN
