@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Final, Literal, NotRequired, TypedDict
 from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
@@ -87,6 +87,10 @@ Metadata = Mapping[str, JsonValue]
 """What a caller wants kept beside a turn. Identity keys inside it are data and never decide whose it is."""
 
 
+LONGEST_IDENTIFIER: Final = 512
+"""Characters of a user, session, agent or key; an index holds every one of them whole."""
+
+
 def _to_utc(value: datetime) -> datetime:
     return value.astimezone(UTC)
 
@@ -111,6 +115,8 @@ def _clean_identifier(name: str, value: object) -> str:
         raise ScopeError(f"{name} is blank; memory is never read or written without one")
     if any(unicodedata.category(char) in {"Cc", "Cs"} for char in trimmed):
         raise ScopeError(f"{name} holds a control character or a lone surrogate")
+    if len(trimmed) > LONGEST_IDENTIFIER:
+        raise ScopeError(f"{name} is longer than {LONGEST_IDENTIFIER} characters")
     return trimmed
 
 
@@ -179,7 +185,7 @@ class Turn(Record):
     occurred_at: AwareDatetime | None = None
     source: Source | None = None
     ttl: Annotated[timedelta, Field(gt=timedelta(0))] | None = None
-    key: Annotated[str, Field(min_length=1, max_length=512)] | None = None
+    key: Annotated[str, Field(min_length=1, max_length=LONGEST_IDENTIFIER)] | None = None
     metadata: Metadata = Field(default_factory=dict)
 
 
