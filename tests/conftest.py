@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_socket import enable_socket
 
+from langchain_memrag.stores.embedded import EmbeddedPostgres
+
 
 @pytest.fixture(autouse=True)
 def _sockets_again() -> Iterator[None]:
@@ -13,6 +15,13 @@ def _sockets_again() -> Iterator[None]:
     enable_socket()
     yield
     enable_socket()
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server that the whole session shares; isolate by schema."""
+    with EmbeddedPostgres.open(tmp_path_factory.mktemp("postgres") / "data") as server:
+        yield server.url
 
 
 class HandClock:

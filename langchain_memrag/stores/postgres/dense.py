@@ -44,7 +44,7 @@ def create_vector_table(database: Database, connection: Connection[Row], embedde
     if not 1 <= width <= WIDEST:
         raise ConfigurationError(f"vectors may have 1 to {WIDEST:,} dimensions, not {width:,}")
     table = f"vector_{embedder}"
-    dimensions = cast("LiteralString", str(int(width)))
+    dimensions = str(int(width))
     covered = width <= WIDEST_COVERED
     signs: LiteralString = (
         ""
@@ -167,7 +167,7 @@ class VectorTable:
         parts = [self._exact("space = ANY(%(spaces)s)", where)] if values["spaces"] else []
         names = {"table": self.name}
         for number, (space, watermark) in enumerate(sorted(watermarks.items())):
-            prefix = cast("LiteralString", str(number))
+            prefix = str(number)
             values[f"space_{number}"] = space
             values[f"watermark_{number}"] = watermark
             names[f"copy_{number}"] = f"{self.name}_space_{space}"
@@ -198,7 +198,7 @@ class VectorTable:
                 + rows
                 + " ORDER BY distance, entry DESC LIMIT %(depth)s)"
             )
-        width = cast("LiteralString", str(self.width))
+        width = str(self.width)
         return (
             "(SELECT v.space, v.entry, v.embedding <#> %(vector)s::halfvec AS distance"
             " FROM (SELECT space, view, entry"
@@ -212,7 +212,7 @@ class VectorTable:
 
     @staticmethod
     def _graph(prefix: LiteralString, view: int) -> LiteralString:
-        code = cast("LiteralString", str(view))
+        code = str(view)
         return (
             "(SELECT %(space_" + prefix + ")s::bigint AS space, entry, embedding <#> %(vector)s::halfvec AS distance"
             " FROM {schema}.{copy_" + prefix + "} WHERE view = " + code

@@ -110,7 +110,7 @@ class NeighbourCopies:
             return upto < newest
 
     def _create(self, connection: Connection[Row], space: int, newest: int) -> None:
-        width = cast("LiteralString", str(self._vectors.width))
+        width = str(self._vectors.width)
         self._run(
             connection,
             space,
@@ -123,7 +123,7 @@ class NeighbourCopies:
             "SELECT set_config('maintenance_work_mem', %s, true)", (f"{min(max(needed, 64), 1024)}MB",)
         )
         for code in _ALL_VIEWS:
-            view = cast("LiteralString", str(code))
+            view = str(code)
             self._run(
                 connection,
                 space,

@@ -1,0 +1,23 @@
+"""Every search engine keeps the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from langchain_memrag.stores.base import SearchIndex
+from langchain_memrag.stores.postgres.database import Database
+from langchain_memrag.testing.contracts import SearchIndexContract
+
+from .engines import SEARCH_ENGINES, add_space
+
+
+class TestSearch(SearchIndexContract):
+    @pytest.fixture(params=sorted(SEARCH_ENGINES))
+    def index(self, request: pytest.FixtureRequest, database: Database) -> SearchIndex:
+        return SEARCH_ENGINES[request.param](database, self.width)
+
+    @pytest.fixture
+    def new_space(self, database: Database) -> Callable[[], int]:
+        return lambda: add_space(database)
