@@ -59,8 +59,8 @@ _QUOTED_LENGTH = 280
 # On hand-made memories in both languages: words that a question and its answer share alone, with the
 # dense scores' agreement, and dense scores alone (as a share of what is left to a perfect match).
 _ENOUGH_WORDS = 0.6
-_SOME_WORDS, _SOME_LIFT = 0.3, 0.2
-_ENOUGH_LIFT = 0.28
+_SOME_WORDS, _SOME_LIFT = 0.25, 0.2
+_ENOUGH_LIFT = 0.255
 # What is nearly as good as the best is quoted too.
 _NEARLY = 0.75
 # Words that shape a question and rarely stand in its answer ("in which city"): they count, but little.
