@@ -7,7 +7,7 @@ import binascii
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, cast
 from uuid import UUID
 
@@ -25,6 +25,8 @@ _COLUMNS: Final = (
 _GLIMPSE: Final = _COLUMNS.replace("e.content", "left(e.content, %(clip)s)").replace(
     "e.metadata::text", "'{{}}'"
 )
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TICK: Final = timedelta(microseconds=1)
 _FROM: Final = " FROM {schema}.episode e JOIN {schema}.space s ON s.id = e.space "
 _ALIVE: Final = " (e.expires_at IS NULL OR e.expires_at > %(now)s) "
 
@@ -227,13 +229,13 @@ def _episode(row: Row) -> Episode:
 
 
 def _write_cursor(episode: Episode) -> str:
-    text = f"{episode.occurred_at.isoformat()} {episode.seq}"
+    text = f"{(episode.occurred_at - _EPOCH) // _TICK} {episode.seq}"
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
 def _read_cursor(cursor: str) -> tuple[datetime, int]:
     try:
-        at, seq = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode().split(" ")
-        return datetime.fromisoformat(at).astimezone(UTC), int(seq)
-    except (ValueError, binascii.Error):
+        ticks, seq = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode().split(" ")
+        return _EPOCH + int(ticks) * _TICK, int(seq)
+    except (ValueError, OverflowError, binascii.Error):
         raise ConfigurationError("the cursor is not one that a page of this history gave") from None
