@@ -10,7 +10,6 @@ from uuid import UUID
 from langchain_memrag.ranking import Recipe, Share, estimate_tokens, fuse, pack, recency, spread
 from langchain_memrag.records import Episode, Hit, RecallOptions, SignalScore
 from langchain_memrag.stores.postgres.episodes import Glimpse
-from langchain_memrag.text import terms
 
 __all__ = ["Candidates", "Ranked", "hits_of", "neighbours_wanted", "rank"]
 
@@ -133,12 +132,21 @@ def _distinct(ranked: Sequence[Ranked], candidates: Candidates, recipe: Recipe, 
     for one in ranked:
         if len(kept) == most:
             break
-        words = frozenset(terms(candidates.glimpses[one.id].episode.content))
+        words = _words(candidates.glimpses[one.id].episode.content)
         if any(_overlap(words, other) >= recipe.duplicate for other in seen):
             continue
         seen.append(words)
         kept.append(one)
     return kept
+
+
+def _words(text: str) -> frozenset[str]:
+    """What two texts are compared by: words, or pairs of characters where no spaces divide words."""
+    folded = text.casefold()
+    words = folded.split()
+    if len(words) > len(folded) // 12:
+        return frozenset(words)
+    return frozenset(folded[i : i + 2] for i in range(len(folded) - 1)) or frozenset(words)
 
 
 def _overlap(left: frozenset[str], right: frozenset[str]) -> float:

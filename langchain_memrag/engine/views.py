@@ -75,15 +75,19 @@ def view_texts(episode: Episode, before: Episode | None, recipe: Recipe) -> list
     ]
     paired = "dense:pair" in recipe.weights or "lexical:pair" in recipe.weights
     if paired and before is not None and before.speaker_or_role != episode.speaker_or_role:
-        head = f"{before.speaker_or_role}: {before.content[-CONTEXT_LIMIT:]}"
-        tail = f"{episode.speaker_or_role}: {parts[0]}"
-        text = f"({_date(episode)}) {head}\n{tail}"
+        head = _said(before, before.content[-CONTEXT_LIMIT:])
+        text = f"({_date(episode)}) {head}\n{_said(episode, parts[0])}"
         found.append(ViewText(episode, before, "pair", 0, text, lexical="lexical:pair" in recipe.weights))
     return found
 
 
 def _render(episode: Episode, text: str) -> str:
-    return f"({_date(episode)}) {episode.speaker_or_role}: {text}"
+    return f"({_date(episode)}) {_said(episode, text)}"
+
+
+def _said(episode: Episode, text: str) -> str:
+    # A role is no name: every turn of a user would match the word.
+    return f"{episode.speaker}: {text}" if episode.speaker else text
 
 
 def _date(episode: Episode) -> str:
