@@ -65,6 +65,7 @@ def check(memory: MemRAG, acknowledged: list[UUID]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_killed_after_each_statement(postgres_url: str, schema: str) -> None:
     acknowledged: list[UUID] = []
     run = 0
@@ -85,6 +86,7 @@ def test_killed_after_each_statement(postgres_url: str, schema: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_the_postmaster_killed_in_the_middle(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     acknowledged: list[UUID] = []
