@@ -47,6 +47,16 @@ _CHOSEN: Final = (
 )
 
 
+# Who had one of the erased as predecessor is the next of its session now; the index finds him at once.
+_BEREAVE: Final = (
+    "UPDATE {schema}.episode e SET predecessor = NULL"
+    " FROM unnest(%(ids)s::uuid[], %(sessions)s::text[], %(seqs)s::bigint[]) g(id, session, seq)"
+    " CROSS JOIN LATERAL (SELECT n.id FROM {schema}.episode n"
+    "   WHERE n.space = %(space)s AND n.session = g.session AND n.seq > g.seq ORDER BY n.seq LIMIT 1) next"
+    " WHERE e.space = %(space)s AND e.id = next.id AND e.predecessor = g.id AND g.session <> ''"
+)
+
+
 class ErasingTransaction(PostgresTransaction):
     """An erasure, open: the episodes are gone from the record, and the lock of their space is held.
 
@@ -106,7 +116,7 @@ class RecordEraser:
             )
             rows = connection.execute(
                 self._database.statement(
-                    "DELETE FROM {schema}.episode e WHERE" + _CHOSEN + " RETURNING e.id"
+                    "DELETE FROM {schema}.episode e WHERE" + _CHOSEN + " RETURNING e.id, e.session, e.seq"
                 ),
                 _values(space, choice),
             ).fetchall()
@@ -118,11 +128,13 @@ class RecordEraser:
                 (space, list(erased)),
             )
             connection.execute(
-                self._database.statement(
-                    "UPDATE {schema}.episode SET predecessor = NULL"
-                    " WHERE space = %(space)s AND predecessor = ANY(%(erased)s)"
-                ),
-                {"space": space, "erased": list(erased)},
+                self._database.statement(_BEREAVE),
+                {
+                    "space": space,
+                    "ids": list(erased),
+                    "sessions": [row[1] for row in rows],
+                    "seqs": [row[2] for row in rows],
+                },
             )
             orphans = connection.execute(
                 self._database.statement(

@@ -133,8 +133,10 @@ class RecordStore:
             self._database.statement(
                 "WITH mine AS MATERIALIZED"
                 "  (SELECT id AS space FROM {schema}.space WHERE kind = 'user' AND key = %(user)s)"
-                " SELECT e.key, e.id, e.seq FROM mine"
-                "  CROSS JOIN unnest(%(keys)s::text[]) k JOIN {schema}.episode e ON e.space = mine.space AND e.key = k"
+                # One look into the index a key: a join would rather read all keys of a big space.
+                " SELECT f.key, f.id, f.seq FROM mine CROSS JOIN unnest(%(keys)s::text[]) k CROSS JOIN LATERAL"
+                "  (SELECT key, id, seq FROM {schema}.episode e"
+                "   WHERE e.space = mine.space AND e.key = k LIMIT 1) f"
                 " UNION ALL SELECT NULL, l.id, l.seq FROM mine CROSS JOIN LATERAL"
                 "  (SELECT id, seq FROM {schema}.episode e WHERE e.space = mine.space AND e.session = %(session)s"
                 "   AND e.session <> '' ORDER BY e.seq DESC LIMIT 1) l"
