@@ -104,10 +104,12 @@ def remember(  # noqa: PLR0917 - typer reads options from parameters
         scope = Scope(user, session)
         with opened(data) as memrag:
             receipt = memrag.remember(turns, scope, **fields)
+            if receipt.pending:
+                memrag.flush(scope)
     if as_json:
         say_json(receipt)
         return
-    say(f"stored {receipt.stored}, known already {receipt.duplicates}, still to be indexed {receipt.pending}")
+    say(f"stored {receipt.stored}, known already {receipt.duplicates}")
     for identifier in receipt.ids:
         say(str(identifier), style="dim")
 
@@ -140,9 +142,7 @@ def recall(
 def import_(
     file: Annotated[
         Path,
-        typer.Argument(
-            help="JSON lines; `-` is the standard input.", exists=True, dir_okay=False, allow_dash=True
-        ),
+        typer.Argument(help="JSON lines; `-` is the standard input."),
     ],
     name: Annotated[
         str | None,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.uuid import uuid7
 from langgraph.graph.state import CompiledStateGraph
@@ -24,14 +24,16 @@ from langchain_memrag.graphs import (
     RecalledTurn,
     create_memory_graph,
 )
-from langchain_memrag.records import Scope
+from langchain_memrag.records import Episode, Scope
 from langchain_memrag.settings import read_settings
 
-__all__ = ["Graph", "Reply", "chat_with", "stream_reply"]
+__all__ = ["Conversation", "Graph", "Reply", "chat_with"]
 
 Graph = CompiledStateGraph[MemoryGraphState, MemoryContext, MemoryGraphInput, MemoryGraphState]
 
 _HELP: Final = "/why shows what the last answer was made from, /quit or Ctrl-D ends."
+_KEPT: Final = 40
+"""Turns of a session that a new process goes on from; memory has the rest."""
 _RECALLED: Final = TypeAdapter(list[RecalledTurn])
 
 
@@ -64,58 +66,76 @@ def chat_with(
     """
     settings = read_settings()
     scope = Scope(user, session or str(uuid7()))
-    graph = create_memory_graph(
-        memrag, model or settings.model, fast_model or settings.fast_model, checkpointer=memrag.checkpointer()
-    )
-    config = _thread(graph, scope)
+    graph = create_memory_graph(memrag, model or settings.model, fast_model or settings.fast_model)
+    talk = Conversation(graph, scope, _so_far(memrag, scope) if session else [])
     interactive = sys.stdin.isatty()
     if interactive:
         note(f"{scope.user_id}, session {scope.session_id}. {_HELP}")
-    last = Reply()
     for line in _lines(interactive=interactive):
         if line in {"/quit", "/exit"}:
             break
         if line == "/why":
-            _say_why(last)
-            continue
-        last = Reply()
-        if not _answer(graph, line, config, last) and not interactive:
+            _say_why(talk.last)
+        elif not _answer(talk, line) and not interactive:
             return Exit.MODEL_FAILED
     return Exit.DONE
 
 
-def stream_reply(graph: Graph, text: str, config: RunnableConfig, reply: Reply) -> Iterator[str]:
-    """Send one message; give the answer in pieces as they come, and fill in the reply."""
-    start = MemoryGraphInput(messages=[HumanMessage(text)])
-    for part in graph.stream(start, config, stream_mode=["messages", "values"]):
-        if not isinstance(part, tuple) or len(part) != 2:
-            continue
-        mode, content = part
-        if mode == "messages":
-            message, about = content
-            if isinstance(message, AIMessage | AIMessageChunk) and about.get("langgraph_node") == "respond":
-                reply.text += message.text
-                yield message.text
-        elif mode == "values":
-            reply.recalled = _RECALLED.validate_python(content.get("recalled", []))
-            reply.memory_error = content.get("memory_error", "")
-            answer = content.get("answer", "")
-            if answer and not reply.text:  # a node that does not stream
-                reply.text = answer
-                yield answer
+class Conversation:
+    """A session with the graph, line by line.
+
+    What was said is kept here and in memory, not in a checkpoint: those are known by the thread alone,
+    and two users may give their sessions the same name.
+
+    Args:
+        graph: Made without a checkpointer.
+        scope: Who talks, and in which session.
+        messages: What was said in it before.
+    """
+
+    def __init__(self, graph: Graph, scope: Scope, messages: Sequence[AnyMessage] = ()) -> None:
+        self.last = Reply()
+        self._graph = graph
+        self._messages = list(messages)
+        self._config: RunnableConfig = {
+            "configurable": {"thread_id": scope.session_id, "user_id": scope.user_id}
+        }
+
+    def say(self, text: str) -> Iterator[str]:
+        """Send one message; give the answer in pieces as they come, and keep it as `last`."""
+        reply = self.last = Reply()
+        self._messages.append(HumanMessage(text, id=str(uuid7())))
+        start = MemoryGraphInput(messages=list(self._messages))
+        for part in self._graph.stream(start, self._config, stream_mode=["messages", "values"]):
+            if not isinstance(part, tuple) or len(part) != 2:
+                continue
+            mode, content = part
+            if mode == "messages":
+                message, about = content
+                if isinstance(message, AIMessage) and about.get("langgraph_node") == "respond":
+                    reply.text += message.text
+                    yield message.text
+            else:
+                reply.recalled = _RECALLED.validate_python(content.get("recalled", []))
+                reply.memory_error = content.get("memory_error", "")
+                self._messages = content["messages"]
+        answer = self._messages[-1]
+        if isinstance(answer, AIMessage) and not reply.text:  # a node that does not stream
+            reply.text = answer.text
+            yield answer.text
 
 
-def _thread(graph: Graph, scope: Scope) -> RunnableConfig:
-    """The thread of a session. Two users may name a session alike: each has a thread of his own."""
+def _so_far(memrag: MemRAG, scope: Scope) -> list[AnyMessage]:
+    """The last turns of a session that is gone on with."""
+    latest = memrag.history(scope, limit=_KEPT, newest_first=True).episodes
+    return [_message(episode) for episode in reversed(latest) if episode.role in ("user", "assistant")]
 
-    def config(thread: str) -> RunnableConfig:
-        return {"configurable": {"thread_id": thread, "user_id": scope.user_id}}
 
-    mine = config(str(scope.session_id))
-    owner = graph.get_state(mine).values.get("user_id")
-    if owner in (None, scope.user_id):
-        return mine
-    return config(f"{scope.session_id}@{scope.user_id}")
+def _message(episode: Episode) -> AnyMessage:
+    identifier = episode.key or str(episode.id)
+    if episode.role == "user":
+        return HumanMessage(episode.content, id=identifier)
+    return AIMessage(episode.content, id=identifier, response_metadata=dict(episode.metadata))
 
 
 def _lines(*, interactive: bool) -> Iterator[str]:
@@ -130,20 +150,20 @@ def _lines(*, interactive: bool) -> Iterator[str]:
             yield line.strip()
 
 
-def _answer(graph: Graph, line: str, config: RunnableConfig, reply: Reply) -> bool:
+def _answer(talk: Conversation, line: str) -> bool:
     """Print the answer while it comes; whether there was one."""
     try:
-        for piece in stream_reply(graph, line, config, reply):
+        for piece in talk.say(line):
             say(piece, end="")
         say()
     except MemRAGError:
         raise
-    except Exception as error:  # noqa: BLE001 - every provider has errors of its own, and one must not end a chat
+    except Exception as error:  # noqa: BLE001 - every provider has errors of its own; one must not end a chat
         say()
         note(f"the model failed ({type(error).__name__}); what you said is stored", style="bold red")
         return False
-    if reply.memory_error:
-        note(f"memory: {reply.memory_error}", style="yellow")
+    if talk.last.memory_error:
+        note(f"memory: {talk.last.memory_error}", style="yellow")
     return True
 
 

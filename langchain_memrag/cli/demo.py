@@ -18,7 +18,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, ConfigDict
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -26,7 +25,7 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from langchain_memrag.cli.chatting import Graph, Reply, stream_reply
+from langchain_memrag.cli.chatting import Conversation
 from langchain_memrag.cli.output import boxes, harmless, say, say_json
 from langchain_memrag.cli.running import Exit, opened
 from langchain_memrag.cli.stories import Asked, Session, Story, Told, load_story
@@ -215,14 +214,14 @@ class _Stage:
         self._show(Panel(Text(self._session.scene), title=f"{title} · {when} · {process}", style="cyan"))
 
     def play(self, memrag: MemRAG) -> SessionReport:
-        graph = create_memory_graph(memrag)
+        talk = Conversation(create_memory_graph(memrag), self._scope)
         told, answers = 0, []
         for turn in self._session.turns:
             if isinstance(turn, Told):
                 self._tell(memrag, turn, told)
                 told += 1
             else:
-                answers.append(self._ask(memrag, graph, turn))
+                answers.append(self._ask(memrag, talk, turn))
         return SessionReport(
             story=self._story.title,
             session=self._session.id,
@@ -239,21 +238,17 @@ class _Stage:
         memrag.remember((turn.role, turn.content), self._scope, speaker=speaker, key=key, occurred_at=when)
         self._line(speaker, turn.content)
 
-    def _ask(self, memrag: MemRAG, graph: Graph, turn: Asked) -> Answer:
+    def _ask(self, memrag: MemRAG, talk: Conversation, turn: Asked) -> Answer:
         # Recalled once more beside the graph, before the question is a memory itself, to show the reasons.
         found = memrag.recall(turn.ask, self._scope)
         self._line(self._story.speaker, turn.ask)
-        thread = str(self._scope.session_id)
-        config: RunnableConfig = {"configurable": {"thread_id": thread, "user_id": self._scope.user_id}}
-        reply = Reply()
-        for _ in stream_reply(graph, turn.ask, config, reply):
-            pass
-        as_told = all(word in reply.text for word in turn.expect)
-        self._line(None, reply.text, style="bold green" if as_told else "bold red")
+        reply = "".join(talk.say(turn.ask))
+        as_told = all(word in reply for word in turn.expect)
+        self._line(None, reply, style="bold green" if as_told else "bold red")
         explanation = "" if turn.unknown else _reasons(found)
         if explanation:
             self._show(Padding(Text(harmless(explanation), style="dim"), (0, 0, 0, 4)))
-        return Answer(question=turn.ask, answer=reply.text, as_told=as_told, explanation=explanation)
+        return Answer(question=turn.ask, answer=reply, as_told=as_told, explanation=explanation)
 
     def _line(self, speaker: str | None, text: str, style: str = "") -> None:
         name = Text(f"{speaker or 'memrag'}  ", style="bold" if speaker else "bold magenta")

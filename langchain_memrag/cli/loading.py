@@ -43,7 +43,7 @@ class ImportReport(BaseModel):
         stored: Lines that are new.
         duplicates: Lines that were stored before.
         bad: Lines that could not be used.
-        pending: New lines that are safe and will be indexed in the background.
+        pending: Lines that are safe but could not be indexed yet; doing it again tries once more.
         users: How many users the lines belong to.
         problems: The bad lines, the first ten thousand of them.
     """
@@ -114,6 +114,9 @@ def import_file(memrag: MemRAG, path: Path, *, name: str | None, batch: int, qui
                 _store(memrag, ready, tally)
         for ready in batches.rest():
             _store(memrag, ready, tally)
+    if tally.stored:
+        memrag.sweep()
+        tally.pending = memrag.flush() if tally.pending else 0
     report = tally.report()
     if not quiet:
         _say_report(report)
@@ -126,7 +129,9 @@ def _reading(path: Path) -> Iterator[tuple[BinaryIO, int | None]]:
         yield sys.stdin.buffer, None
         return
     try:
-        file = path.open("rb")
+        # By bytes where the system names files by bytes: the locale may not know the letters of the name.
+        name = str(path).encode("utf-8", "surrogateescape") if os.name == "posix" else path
+        file = open(name, "rb")  # noqa: SIM115, PTH123
     except OSError as error:
         raise ConfigurationError(f"the file cannot be read: {error.strerror}") from None
     with file:

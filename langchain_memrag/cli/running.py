@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,6 +78,8 @@ def opened(location: str | None, *, clock: Clock | None = None) -> Iterator[MemR
         direct_url=None if settings.direct_url is None else settings.direct_url.get_secret_value(),
         schema=settings.db_schema,
         pool_size=settings.pool_size,
+        # A command does its work and ends; what writes looks itself for what is left to do.
+        background=False,
         clock=clock or utc_now,
     ) as memrag:
         yield memrag
@@ -84,6 +87,8 @@ def opened(location: str | None, *, clock: Clock | None = None) -> Iterator[MemR
 
 def prepare_process() -> None:
     """Speak UTF-8 whatever the locale, since what is remembered may be in any script; keep warnings short."""
+    if os.name == "posix":
+        sys.argv = [os.fsencode(argument).decode("utf-8", "surrogateescape") for argument in sys.argv]
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
