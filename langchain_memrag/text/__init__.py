@@ -1,4 +1,4 @@
-"""The pure text layer: cleaning, terms, language, names, dates and intents, in English and Chinese. No I/O."""
+"""The pure text layer: cleaning, terms, names, dates and intents, in English and Chinese. No I/O."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _HAN_WORD = re.compile(f"[{HAN}]+")
 _SURNAME = f"(?:{'|'.join(names.COMPOUND_SURNAMES)}|[{''.join(sorted(names.SURNAMES))}])"
 _TITLE = "|".join(sorted(names.TITLES, key=len, reverse=True))
 _TITLED = re.compile(rf"{_SURNAME}(?:[{HAN}]{{1,2}}(?:{_TITLE})(?![{HAN}])|(?:{_TITLE}))")
-_AFTER_PLACE = "人话菜市省"
+_AFTER_PLACE = frozenset("人话菜市省")
 _BEFORE_PLACE = frozenset(
     "在 去 到 从 来自 住 住在 回 飞 飞往 往 抵达 前往 离开 位于 来到 去过 来 至 途经 搬到".split()
 )
@@ -35,13 +35,19 @@ _SUFFIXES: tuple[tuple[str, EntityType], ...] = tuple(
         key=lambda pair: -len(pair[0]),
     )
 )
+_SUFFIXES_BY_LAST: dict[str, list[tuple[str, EntityType]]] = {}
+for _suffix, _kind in _SUFFIXES:
+    _SUFFIXES_BY_LAST.setdefault(_suffix[-1], []).append((_suffix, _kind))
 _SUFFIX_WORDS = frozenset(suffix for suffix, _ in _SUFFIXES)
 _KNOWN: dict[str, EntityType] = {
     **dict.fromkeys(names.BRANDS_ORGANIZATION, _ORGANIZATION),
     **dict.fromkeys(names.BRANDS_PRODUCT, _PRODUCT),
     **dict.fromkeys(names.PLACES, _PLACE),
 }
-_KNOWN_NAME = re.compile("|".join(sorted(_KNOWN, key=len, reverse=True)))
+# By their first two characters, the longest first: one pattern of all names would try each at every place.
+_KNOWN_BY_HEAD: dict[str, list[str]] = {}
+for _name in sorted(_KNOWN, key=len, reverse=True):
+    _KNOWN_BY_HEAD.setdefault(_name[:2], []).append(_name)
 _NAMING_TAGS = frozenset({"ns", "nt", "nz", "nr", "nrt", "j", "eng", "s", "nrfg"})
 _MOST_INNER_WORDS = 5
 
@@ -50,20 +56,12 @@ def find_chinese_names(text: str, taken: Taken) -> list[EntityMention]:
     """The names in the Chinese part of a text; `taken` gains what is found."""
     folded = simplified(text)
     tokens = _tag(folded)
-    ends = {token.end for token in tokens}
-    opened = {token.start: token for token in tokens}
     finder = _Finder(text, tokens, taken)
     for match in _TITLED.finditer(folded):
         if finder.is_titled_name(match):
             finder.take(match.start(), match.end(), "person")
     finder.institutions()
-    for match in _KNOWN_NAME.finditer(folded):
-        token = opened.get(match.start())
-        if token is None:
-            continue
-        inside = len(token.word) - len(match[0])
-        if match.end() in ends or len(match[0]) > 2 or folded[match.end()] in _AFTER_PLACE or inside > 1:
-            finder.take(match.start(), match.end(), _KNOWN[match[0]])
+    finder.known(folded)
     finder.people()
     finder.places()
     for match in _CALLED.finditer(folded):
@@ -86,6 +84,8 @@ class _Finder:
         self.found: list[EntityMention] = []
         self._text = text
         self._tokens = tokens
+        self._starting = {token.start: token for token in tokens}
+        self._ends = {token.end for token in tokens}
         self._taken = taken
 
     def take(self, start: int, end: int, kind: EntityType) -> bool:
@@ -98,7 +98,7 @@ class _Finder:
 
     def is_titled_name(self, match: re.Match[str]) -> bool:
         """Whether a surname and a title are that (王老师), not the end of another word (高级工程师)."""
-        token = next((token for token in self._tokens if token.start == match.start()), None)
+        token = self._starting.get(match.start())
         if token is None or match[0] in names.NOT_NAMES or token.word in names.NOT_NAMES:
             return False
         if FUNCTION_INSIDE.search(match[0][1:]):
@@ -110,14 +110,15 @@ class _Finder:
         # From the right, so that a university's hospital is one name and not two.
         for index in range(len(self._tokens) - 1, -1, -1):
             token = self._tokens[index]
-            kind = _suffix_kind(token.word)
-            if kind is None or self._taken.overlaps(token.start, token.end):
+            ending = _suffix_of(token.word)
+            if ending is None or self._taken.overlaps(token.start, token.end):
                 continue
+            kind = ending[1]
             following = self._tokens[index + 1].word if index + 1 < len(self._tokens) else ""
             if following in _SUFFIX_WORDS and len(following) > 1 and following not in {"中心"}:
                 continue
             if token.word not in _SUFFIX_WORDS:
-                if _names_itself(token, kind):
+                if _names_itself(token, ending):
                     placed = kind == "organization" and token.tag not in {"nt", "ns"} and self._placed(index)
                     self.take(self._tokens[index - placed].start, token.end, kind)
                 continue
@@ -145,6 +146,23 @@ class _Finder:
         while first < index and not _names_an_institution(self._tokens[first]):
             first += 1
         return first, named and first < index
+
+    def known(self, folded: str) -> None:
+        """Places, companies and products that everybody knows, where a word begins with one."""
+        for token in self._tokens:
+            for name in _KNOWN_BY_HEAD.get(folded[token.start : token.start + 2], ()):
+                end = token.start + len(name)
+                if folded.startswith(name, token.start) and self._ends_name(
+                    token, name, folded[end : end + 1]
+                ):
+                    self.take(token.start, end, _KNOWN[name])
+                    break
+
+    def _ends_name(self, token: Token, name: str, following: str) -> bool:
+        """Whether a known name ends where it seems to, and does not only open another word."""
+        if len(name) > 2 or token.start + len(name) in self._ends:
+            return True
+        return following in _AFTER_PLACE or len(token.word) - len(name) > 1
 
     def people(self) -> None:
         """Names of people: whole, split after the surname, with 小, 老 or 阿, and foreign ones with a dot."""
@@ -184,8 +202,12 @@ class _Finder:
             ):
                 continue
             if token.tag == "nt" and word not in _SUFFIX_WORDS and word not in names.GENERIC:
-                kind = _suffix_kind(word)
-                if len(word) > 2 and rjieba.has_word(word) and (kind is None or _names_itself(token, kind)):
+                ending = _suffix_of(word)
+                if (
+                    len(word) > 2
+                    and rjieba.has_word(word)
+                    and (ending is None or _names_itself(token, ending))
+                ):
                     self.take(token.start, token.end, "organization")
             elif token.tag == "ns" and rjieba.has_word(word) and not word.endswith(("话", "菜", "语", "人")):
                 # Two characters alone may be any word; after 在 or 去 they are a place.
@@ -231,19 +253,19 @@ _NOT_AFTER_CALLED = (
 )
 
 
-def _suffix_kind(word: str) -> EntityType | None:
-    for suffix, kind in _SUFFIXES:
+def _suffix_of(word: str) -> tuple[str, EntityType] | None:
+    for suffix, kind in _SUFFIXES_BY_LAST.get(word[-1:], ()):
         if word.endswith(suffix):
-            return kind
+            return suffix, kind
     return None
 
 
-def _names_itself(token: Token, kind: EntityType) -> bool:
+def _names_itself(token: Token, ending: tuple[str, EntityType]) -> bool:
     """Whether one word is a whole name with its suffix: 清华大学 is, 分公司 and 高速公路 are not."""
     word = token.word
     if word in names.NOT_NAMES or word in names.NOT_PLACES or len(word) < 3:
         return False
-    suffix = next(suffix for suffix, _ in _SUFFIXES if word.endswith(suffix))
+    suffix, kind = ending
     stem = word[: -len(suffix)]
     if stem in names.GENERIC:
         return False

@@ -26,6 +26,7 @@ from langchain_memrag.text.calendar_spans import (
     yearly,
 )
 from langchain_memrag.text.chinese_dates import CHINESE_RULES
+from langchain_memrag.text.mention import Taken
 
 _MONTHS = {
     name: number
@@ -112,14 +113,16 @@ def find_dates(text: str, today: date) -> list[DateSpan]:
         today: The day it was said on, from which "yesterday" and 去年 are counted.
     """
     found: list[DateSpan] = []
+    taken = Taken(len(text))
     text = text.translate(_FULL_WIDTH_DIGITS)
     for pattern, read in _RULES:
         for match in pattern.finditer(text):
             start, end = match.span()
-            if any(start < other.end_index and other.start_index < end for other in found):
+            if taken.overlaps(start, end):
                 continue
             span = read(match, today)
             if span is not None:
+                taken.add(start, end)
                 found.append(DateSpan(span.start, span.end, start, end, span.recurring))
     return sorted(found, key=lambda span: span.start_index)
 

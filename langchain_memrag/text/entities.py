@@ -45,14 +45,14 @@ def find_entities(text: str) -> list[EntityMention]:
 
 def _find(text: str) -> list[EntityMention]:
     quoted = find_quoted(text)
-    taken = Taken(quoted)
+    taken = Taken(len(text), quoted)
     marked = [mention for mention in find_identifiers(text) if not taken.overlaps(mention.start, mention.end)]
-    taken = Taken([*quoted, *marked])
+    taken = Taken(len(text), [*quoted, *marked])
     in_chinese = not text.isascii() and _HAN.search(text) is not None
     latin = find_latin_names(text, taken, in_chinese=in_chinese)
     if not in_chinese:
         return [*quoted, *marked, *latin]
-    taken = Taken([*quoted, *marked, *latin])
+    taken = Taken(len(text), [*quoted, *marked, *latin])
     return [*quoted, *marked, *latin, *find_chinese_names(text, taken)]
 
 

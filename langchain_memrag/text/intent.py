@@ -17,6 +17,7 @@ Category = Literal["factual", "semantic", "relational"]
 _SURE, _LIKELY, _DEFAULT = 0.9, 0.7, 0.5
 # An intent shows in the first words; a pasted document after them must not decide it.
 _LONGEST_QUESTION = 600
+_LONGEST_NAMED = 4000
 # A full stop after fewer than three small letters abbreviates (Dr., e.g.).
 _SENTENCE_END = re.compile(r"(?<=[!?。！？])\s*|(?<=[a-z]{3}\.)\s+")
 _LOWER_WORD = re.compile(r"[a-z]{3,}")
@@ -78,7 +79,7 @@ def _category(question: str, cues: Cues, *, live: bool, needs_tools: bool) -> tu
 
 
 def _entities(text: str) -> tuple[str, ...]:
-    found = tuple(mention.name for mention in find_entities(text))
+    found = tuple(mention.name for mention in find_entities(text[:_LONGEST_NAMED]))
     if found or not text.islower():
         return found
     # Typed without capitals: names that are no words are still names.

@@ -40,7 +40,7 @@ _W = "[A-Za-z0-9_]"
 _IDENTIFIER = re.compile(
     rf"""
       https?://(?P<url>[A-Za-z0-9.-]+)[^\s<>"'，。；！？、）】》」』]*
-    | (?P<email>[A-Za-z0-9][A-Za-z0-9_.+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)
+    | (?<![A-Za-z0-9_.+-])(?P<email>[A-Za-z0-9][A-Za-z0-9_.+-]{0, 63}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)
     | (?<![A-Za-z0-9_.])(?P<ip>\d{{1,3}}(?:\.\d{{1,3}}){{3}})(?!\d|\.\d)
     | (?<![A-Za-z0-9_.])(?P<version>[vV]\d+(?:\.\d+)+(?:[-.]?(?:alpha|beta|rc|dev|post)\.?\d*)?)
     | (?<![A-Za-z0-9_/&.])(?P<handle>[@\#]\w(?:[\w.-]{{0,38}}\w)?)
@@ -51,7 +51,7 @@ _IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 _PRODUCT_VERSION = re.compile(
-    r"(?<![A-Za-z0-9_.])(?P<name>[A-Za-z][A-Za-z+#]*(?:\.js)?) (?P<number>\d+\.\d+(?:\.\d+)*)(?![\d%])"
+    r"(?<![A-Za-z0-9_.])(?P<name>[A-Za-z]{1,30}[+#]{0,2}(?:\.js)?) (?P<number>\d+\.\d+(?:\.\d+)*)(?![\d%])"
 )
 _NOT_CODES = frozenset("mid pre post top under over late early non multi semi anti half sub co re".split())
 _NOT_PRODUCTS = frozenset(

@@ -39,15 +39,17 @@ class EntityMention:
 
 
 class Taken:
-    """The characters that a name has already been found in."""
+    """The characters of a text that a name has already been found in."""
 
-    def __init__(self, mentions: Iterable[EntityMention] = ()) -> None:
-        self._spans = [(mention.start, mention.end) for mention in mentions]
+    def __init__(self, length: int, mentions: Iterable[EntityMention] = ()) -> None:
+        self._mask = bytearray(length)
+        for mention in mentions:
+            self.add(mention.start, mention.end)
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether any character between `start` and `end` is taken."""
-        return any(left < end and start < right for left, right in self._spans)
+        return self._mask.find(1, start, end) >= 0
 
     def add(self, start: int, end: int) -> None:
         """Take the characters between `start` and `end`."""
-        self._spans.append((start, end))
+        self._mask[start:end] = b"\x01" * (end - start)

@@ -38,11 +38,16 @@ def normalise(text: str) -> str:
     Emoji, joiners and right-to-left text are kept. Applying it twice changes nothing.
     """
     if not text.isascii():
-        if _SURROGATE.search(text):
-            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-        text = _CONTROL.sub("", text)
+        text = _CONTROL.sub("", without_surrogates(text))
         return unicodedata.normalize("NFC", text).strip()
     return _CONTROL.sub("", text).strip()
+
+
+def without_surrogates(text: str) -> str:
+    """The text with surrogate pairs joined to the character they stand for and lone surrogates dropped."""
+    if _SURROGATE.search(text):
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+    return text
 
 
 def is_blank(text: str) -> bool:

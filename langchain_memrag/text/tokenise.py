@@ -21,6 +21,7 @@ import rjieba
 from snowballstemmer.english_stemmer import EnglishStemmer
 
 from langchain_memrag.text import stopwords
+from langchain_memrag.text.normalise import without_surrogates
 from langchain_memrag.text.scripts import (
     EMOJI,
     EMOJI_TAGS,
@@ -121,7 +122,7 @@ def _pick(tokens: list[_Token], level: int) -> list[str]:
 
 
 def _symbols(text: str) -> list[str]:
-    folded = unicodedata.normalize("NFKC", text)
+    folded = unicodedata.normalize("NFKC", without_surrogates(text))
     hidden = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
     return [char for char in folded if not char.isspace() and unicodedata.category(char) not in hidden]
 
@@ -142,7 +143,8 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _fold(text: str) -> str:
-    text = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).translate(_LOOKALIKES)
+    text = unicodedata.normalize("NFKC", without_surrogates(text))
+    text = _UNSEEN.sub("", text).translate(_LOOKALIKES)
     if _MARKED.search(text):
         text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text)))
     return text
