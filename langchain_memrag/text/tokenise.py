@@ -189,7 +189,7 @@ def _compound(run: str) -> _Token:
         return _Token(_CONTENT, (word, word.replace(".", "")))
     version = _VERSION.fullmatch(word)
     if version:
-        found.append(version[1])
+        found += (version[1], *version[1].split("."))
     found.extend(_parts(run))
     return _Token(_CONTENT, tuple(dict.fromkeys(part for part in found if part)))
 
