@@ -38,6 +38,7 @@ def test_an_example_gives_what_it_says(
 ):
     source = "".join(step.source for step in example.examples)
     globs: dict[str, object] = {**example.globs, "folder": folder, "Scope": Scope}
+    globs.setdefault("model", hosted_model)
     if "memrag" in source and "memrag" not in globs:
         globs["memrag"] = MemRAG.open(folder / "memory")
     example.globs = globs
