@@ -31,7 +31,6 @@ from langchain_memrag import MemRAG, Scope, Turn
 from langchain_memrag.engine.local import LocalEmbeddings
 
 ENGINES = ("postgres",)
-WARM_UP = 20
 # What one call brings: a session of a stranger, a stretch of sessions of the user who is measured.
 STRANGERS_CALL = 20
 USERS_CALL = 200
@@ -51,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Fill, measure, print the tables, write the JSON."""
     options = _options(arguments)
     logging.getLogger("langchain_memrag").setLevel(logging.ERROR)
-    embeddings = NoisyEmbeddings(LocalEmbeddings())
-    asked = questions(WARM_UP + options.queries)
+    embeddings = NoisyEmbeddings(LocalEmbeddings(), bases=options.sentences)
+    asked = questions(options.warm_up + options.queries)
     rows: list[dict[str, object]] = []
     neighbours: list[dict[str, object]] = []
     with ExitStack() as stack:
@@ -61,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         floor = stack.enter_context(Floor(store, len(embeddings.embed_query("width"))))
         _fill_floor(floor, embeddings, options)
         for size in options.sizes:
-            timed = _measure(store.memory, floor, embeddings, size, asked)
+            timed = _measure(store.memory, floor, embeddings, size, asked, options.warm_up)
             rows.append(_row(size, options.others[0], timed, rates[size]))
         if len(options.others) > 1:
             smallest = min(options.sizes)
@@ -69,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for others in options.others[1:]:
                 stores[others] = stack.enter_context(throwaway(embeddings))
                 _fill(stores[others], [smallest], others, options.per_other)
-            neighbours = _compare(stores, smallest, asked)
+            neighbours = _compare(stores, smallest, asked, options.warm_up)
     if options.json is not None:
         write_json(options.json, {"rows": rows, "neighbours": neighbours})
     _print(rows, neighbours)
@@ -87,6 +86,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--others", type=numbers, default=[1000, 100], help="other users, a store each")
     parser.add_argument("--per-other", type=int, default=100, help="episodes of each other user")
     parser.add_argument("--queries", type=int, default=200, help="questions a size")
+    parser.add_argument("--warm-up", type=int, default=20, help="questions before them that do not count")
+    parser.add_argument("--sentences", type=int, default=400, help="real sentences behind the vectors")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=list(ENGINES))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the milliseconds here")
     options = parser.parse_args(arguments)
@@ -142,11 +143,16 @@ def _fill_floor(floor: Floor, embeddings: NoisyEmbeddings, options: argparse.Nam
 
 
 def _measure(
-    memory: MemRAG, floor: Floor, embeddings: NoisyEmbeddings, size: int, asked: Sequence[str]
+    memory: MemRAG,
+    floor: Floor,
+    embeddings: NoisyEmbeddings,
+    size: int,
+    asked: Sequence[str],
+    warm_up: int,
 ) -> Timed:
     timed = Timed()
     for number, question in enumerate(asked):
-        keep = timed if number >= WARM_UP else Timed()
+        keep = timed if number >= warm_up else Timed()
         # Each goes first as often as the other, so that neither finds the caches warmer.
         if number % 2:
             _time_recall(memory, size, question, keep)
@@ -179,12 +185,14 @@ def _milliseconds(begun: float) -> float:
     return (time.perf_counter() - begun) * 1000
 
 
-def _compare(stores: Mapping[int, Throwaway], size: int, asked: Sequence[str]) -> list[dict[str, object]]:
+def _compare(
+    stores: Mapping[int, Throwaway], size: int, asked: Sequence[str], warm_up: int
+) -> list[dict[str, object]]:
     """The same user with more and with fewer strangers, in turns."""
     timed = {others: Timed() for others in stores}
     for number, question in enumerate(asked):
         for others, store in stores.items():
-            _time_recall(store.memory, size, question, timed[others] if number >= WARM_UP else Timed())
+            _time_recall(store.memory, size, question, timed[others] if number >= warm_up else Timed())
     return [
         {"size": size, "others": others, "recall": percentiles(one.recall), "degraded": one.degraded}
         for others, one in timed.items()

@@ -51,7 +51,11 @@ class Filled:
 
 
 def fill(memory: MemRAG, data: RetrievalSet) -> Filled:
-    """Remember all that was said, user by user, in its order."""
+    """Remember all that was said, user by user, in its order.
+
+    Raises:
+        RuntimeError: Some of it could not be indexed.
+    """
     filled = Filled(data)
     started = reported = time.monotonic()
     for scope, passages in data.by_scope.items():
@@ -60,15 +64,17 @@ def fill(memory: MemRAG, data: RetrievalSet) -> Filled:
         for start, end in _stretches(passages):
             turns = [_turn(passages[i], times[i]) for i in range(start, end)]
             whose = Scope(filled.user(scope), session_id=passages[start].session.strip() or None)
-            receipt = memory.remember(turns, whose)
+            # Indexed in batches below: a set of passages has a session for each.
+            receipt = memory.remember(turns, whose, defer=True)
             filled.passage_of.update(
                 zip(receipt.ids, (passage.id for passage in passages[start:end]), strict=True)
             )
-            if (now := time.monotonic()) - reported > _REPORT_SECONDS:
-                reported = now
-                done = len(filled.passage_of)
-                print(f"  remembered {done}/{len(data.passages)}", file=sys.stderr, flush=True)
-        memory.flush(Scope(filled.user(scope)))
+        if left := memory.flush(Scope(filled.user(scope))):
+            raise RuntimeError(f"{left} turns of {data.name}/{scope} could not be indexed")
+        if (now := time.monotonic()) - reported > _REPORT_SECONDS:
+            reported = now
+            done = len(filled.passage_of)
+            print(f"  remembered {done}/{len(data.passages)}", file=sys.stderr, flush=True)
     filled.seconds = time.monotonic() - started
     return filled
 

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = stack.enter_context(
             tempfile.TemporaryDirectory(prefix="memrag-bench-", ignore_cleanup_errors=True)
         )
-        memory = stack.enter_context(MemRAG.open(folder, embeddings=embeddings))
+        memory = stack.enter_context(MemRAG.open(folder, embeddings=embeddings, background=False))
         filled = []
         for name in options.sets or find_sets(options.data):
             data = load_set(options.data, name)

@@ -148,7 +148,7 @@ def test_retrieval_says_which_sets_there_are(data: Path) -> None:
 @needs(*EMBEDDED)
 def test_latency_writes_a_row_for_every_size(tmp_path: Path) -> None:
     out = tmp_path / "latency.json"
-    few = ("--others", "3,2", "--per-other", 30, "--queries", 4)
+    few = ("--others", "3,2", "--per-other", 30, "--queries", 4, "--warm-up", 1, "--sentences", 16)
     done = run("latency.py", "--sizes", "40,80", *few, "--json", out)
     found = result(out, done)
     assert [row["size"] for row in found["rows"]] == [40, 80]
