@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.errors import ConfigurationError
 from langchain_memrag.records import Scope
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.episodes import EpisodeReader
 from langchain_memrag.stores.postgres.records import RecordStore
+from langchain_memrag.testing.embeddings import WordHashEmbeddings
 
 from .conftest import Guarded
 from .drafts import draft
@@ -76,3 +78,17 @@ def test_once_migrated_the_pooler_is_enough(guarded: Guarded, pooled_url: str, s
         assert RecordStore(database, lambda: NOW).space_of("ann") == space
     finally:
         database.close()
+
+
+def test_a_whole_memory_works_through_the_pooler(guarded: Guarded, pooled_url: str, schema: str) -> None:
+    options = {"direct_url": guarded.url(), "schema": schema, "embeddings": WordHashEmbeddings(64)}
+    ann, bob = Scope("ann", session_id="会话"), Scope("bob")
+    with MemRAG.open(pooled_url, **options) as first, MemRAG.open(pooled_url, **options) as second:
+        first.remember([("user", "I moved to Lyon"), ("assistant", "里昂很美")], ann)
+        second.remember("My sister lives in Zurich", bob)
+        assert second.recall("Where did I move? Lyon", ann).hits[0].text == "I moved to Lyon"
+        assert first.recall("里昂", ann).hits
+        report = second.forget(Scope("ann"), everything=True)
+        assert report.clean
+        assert not first.recall("Lyon", Scope("ann")).hits
+        assert first.history(bob).episodes
