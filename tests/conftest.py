@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -15,13 +16,6 @@ def _sockets_again() -> Iterator[None]:
     enable_socket()
     yield
     enable_socket()
-
-
-@pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server that the whole session shares; isolate by schema."""
-    with EmbeddedPostgres.open(tmp_path_factory.mktemp("postgres") / "data") as server:
-        yield server.url
 
 
 class HandClock:
@@ -40,3 +34,18 @@ class HandClock:
 @pytest.fixture
 def clock() -> HandClock:
     return HandClock()
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server that the whole session shares; isolate by schema.
+
+    One of the developer's, where `MEMRAG_TEST_POSTGRES_URL` names it, else an embedded one.
+    """
+    if named := os.environ.get("MEMRAG_TEST_POSTGRES_URL"):
+        yield named
+        return
+    folder = tmp_path_factory.mktemp("postgres") / "data"
+    major = 16 if os.environ.get("MEMRAG_TEST_POSTGRES") == "16" else 18
+    with EmbeddedPostgres.open(folder, major=major) as server:
+        yield server.url

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import os
 import secrets
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,25 +11,9 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from langchain_memrag.stores.embedded import EmbeddedPostgres
 from langchain_memrag.stores.postgres.database import Database
 
 from .servers import Server, start_server
-
-
-@pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server that the whole session shares; isolate by schema.
-
-    One of the developer's, where `MEMRAG_TEST_POSTGRES_URL` names it, else an embedded one.
-    """
-    if named := os.environ.get("MEMRAG_TEST_POSTGRES_URL"):
-        yield named
-        return
-    folder = tmp_path_factory.mktemp("postgres") / "data"
-    major = 16 if os.environ.get("MEMRAG_TEST_POSTGRES") == "16" else 18
-    with EmbeddedPostgres.open(folder, major=major) as server:
-        yield server.url
 
 
 @pytest.fixture
