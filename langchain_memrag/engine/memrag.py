@@ -19,6 +19,7 @@ from langchain_memrag.engine.flow import Flow, R, adrive, drive
 from langchain_memrag.engine.recall import intent_of
 from langchain_memrag.engine.turns import Rememberable, turns_of
 from langchain_memrag.errors import ConfigurationError, ScopeError
+from langchain_memrag.ranking import RECIPE, Recipe
 from langchain_memrag.records import (
     Episode,
     EpisodePage,
@@ -74,6 +75,7 @@ class MemRAG:
         pool_size: int = 8,
         background: bool = True,
         clock: Clock = utc_now,
+        recipe: Recipe = RECIPE,
     ) -> Self:
         """Open a memory, making it if it is not there.
 
@@ -89,6 +91,7 @@ class MemRAG:
             pool_size: Connections at most; 1 works.
             background: Heal, expire and index in a thread of this process, from the first write on.
             clock: Gives the time, aware.
+            recipe: How what is found becomes one ranking; see `langchain_memrag.ranking`.
 
         Raises:
             ConfigurationError: The location, a URL, the server or the embedder will not do.
@@ -105,6 +108,7 @@ class MemRAG:
                 pool_size=pool_size,
                 background=background,
                 clock=clock,
+                recipe=recipe,
             )
         )
 
