@@ -30,8 +30,8 @@ Columns = Mapping[str, Column]
 _HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _TRAILER = b"\xff\xff"
 _HALFVEC_HEADER = 4
-# From about so many rows on, the two extra round trips of COPY pay for themselves.
-_COPY_FROM = 100
+# From about so many bytes on, the two extra round trips of COPY pay for themselves.
+_COPY_FROM = 4_000
 
 
 class ColumnWriter:
@@ -65,8 +65,8 @@ class ColumnWriter:
                 `microseconds` in `int64`; embeddings as `halfvecs`.
         """
         values = [columns[name] for name in self._columns]
-        piped = connection.pgconn.pipeline_status != PipelineStatus.OFF
-        if piped or len(values[0]) < _COPY_FROM:
+        size = sum(column.nbytes for column in values)
+        if size < _COPY_FROM or connection.pgconn.pipeline_status != PipelineStatus.OFF:
             kinds = self._columns.values()
             connection.execute(self._insert, [_as_list(*pair) for pair in zip(values, kinds, strict=True)])
             return

@@ -59,10 +59,22 @@ class PostgresGraph(GraphStore):
 
     def upsert(self, space: int, batch: GraphBatch, *, within: Transaction | None = None) -> None:
         """See `GraphStore.upsert`."""
+        if not batch.sources:
+            return
         with self._database.joined(within, "write the graph") as connection:
+            if within is None:
+                self._lock(connection, space)
             self._take_back(connection, space, [source.record for source in batch.sources])
-            self._add_mentions(connection, space, batch)
-            self._add_relations(connection, space, batch.relations)
+            with connection.pipeline():
+                self._add_mentions(connection, space, batch)
+                self._add_relations(connection, space, batch.relations)
+
+    def _lock(self, connection: Connection[Row], space: int) -> None:
+        """Take the lock of a space, and say that what a recall can find in it changes."""
+        connection.execute(
+            self._database.statement("UPDATE {schema}.space SET generation = generation + 1 WHERE id = %s"),
+            (space,),
+        )
 
     def _add_mentions(self, connection: Connection[Row], space: int, batch: GraphBatch) -> None:
         mentions = list({(one.record, one.key): one for one in batch.mentions}.values())
@@ -126,61 +138,67 @@ class PostgresGraph(GraphStore):
             return
         edges = sorted(support)
         samples = [next(iter(support[edge].values())) for edge in edges]
-        rows = connection.execute(
-            self._database.statement(
-                "INSERT INTO {schema}.relation AS r"
-                " (space, source, target, type, predicate, weight, valid_from, valid_to)"
-                " SELECT %s, * FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::integer[],"
-                " %s::timestamptz[], %s::timestamptz[])"
-                " ON CONFLICT (space, source, target, type, md5(predicate)) DO UPDATE"
-                " SET weight = r.weight + excluded.weight,"
-                " valid_from = coalesce(excluded.valid_from, r.valid_from),"
-                " valid_to = coalesce(excluded.valid_to, r.valid_to)"
-                " RETURNING id, source, target, type, predicate"
-            ),
-            (
-                space,
-                *([edge[part] for edge in edges] for part in range(4)),
-                [len(support[edge]) for edge in edges],
-                [one.valid_from for one in samples],
-                [one.valid_to for one in samples],
-            ),
-        ).fetchall()
-        links = [
-            (cast("int", row[0]), record)
-            for row in rows
-            for record in support[cast("tuple[str, str, str, str]", tuple(row[1:]))]
-        ]
+        links = [(number, record) for number, edge in enumerate(edges, 1) for record in support[edge]]
         connection.execute(
             self._database.statement(
-                "INSERT INTO {schema}.relation_source (space, relation, record)"
-                " SELECT %s, * FROM unnest(%s::bigint[], %s::uuid[])"
+                "WITH edge AS MATERIALIZED (SELECT * FROM unnest(%(sources)s::text[], %(targets)s::text[],"
+                "  %(types)s::text[], %(predicates)s::text[], %(weights)s::integer[], %(since)s::timestamptz[],"
+                "  %(until)s::timestamptz[]) WITH ORDINALITY"
+                "  AS e (source, target, type, predicate, weight, valid_from, valid_to, number)),"
+                " known AS (INSERT INTO {schema}.relation AS r"
+                "  (space, source, target, type, predicate, weight, valid_from, valid_to)"
+                "  SELECT %(space)s, source, target, type, predicate, weight, valid_from, valid_to FROM edge"
+                "  ORDER BY number ON CONFLICT (space, source, target, type, md5(predicate)) DO UPDATE"
+                "  SET weight = r.weight + excluded.weight,"
+                "  valid_from = coalesce(excluded.valid_from, r.valid_from),"
+                "  valid_to = coalesce(excluded.valid_to, r.valid_to)"
+                "  RETURNING id, source, target, type, predicate)"
+                " INSERT INTO {schema}.relation_source (space, relation, record)"
+                " SELECT %(space)s, known.id, link.record"
+                " FROM unnest(%(numbers)s::integer[], %(records)s::uuid[]) AS link (number, record)"
+                " JOIN edge ON edge.number = link.number"
+                " JOIN known ON (known.source, known.target, known.type, known.predicate)"
+                "  = (edge.source, edge.target, edge.type, edge.predicate)"
             ),
-            (space, [ident for ident, _ in links], [record for _, record in links]),
+            {
+                "space": space,
+                "sources": [edge[0] for edge in edges],
+                "targets": [edge[1] for edge in edges],
+                "types": [edge[2] for edge in edges],
+                "predicates": [edge[3] for edge in edges],
+                "weights": [len(support[edge]) for edge in edges],
+                "since": [one.valid_from for one in samples],
+                "until": [one.valid_to for one in samples],
+                "numbers": [number for number, _ in links],
+                "records": [record for _, record in links],
+            },
         )
 
     def _take_back(self, connection: Connection[Row], space: int, records: Sequence[UUID]) -> int:
         values = {"space": space, "records": list(records)}
-        mentions = connection.execute(
-            self._database.statement(
-                "WITH gone AS (DELETE FROM {schema}.mention WHERE space = %(space)s AND record = ANY(%(records)s)"
-                "  RETURNING key),"
-                " counted AS (SELECT key, count(*) AS n FROM gone GROUP BY key)"
-                " UPDATE {schema}.entity e SET mentions = e.mentions - c.n FROM counted c"
-                " WHERE e.space = %(space)s AND e.key = c.key RETURNING e.key, c.n, e.mentions"
-            ),
-            values,
-        ).fetchall()
-        relations = connection.execute(
-            self._database.statement(
-                "WITH gone AS (DELETE FROM {schema}.relation_source WHERE space = %(space)s"
-                "  AND record = ANY(%(records)s) RETURNING relation),"
-                " counted AS (SELECT relation, count(*) AS n FROM gone GROUP BY relation)"
-                " UPDATE {schema}.relation r SET weight = r.weight - c.n FROM counted c"
-                " WHERE r.id = c.relation AND r.space = %(space)s RETURNING r.id, r.weight"
-            ),
-            values,
-        ).fetchall()
+        with connection.pipeline():
+            lost_mentions = connection.execute(
+                self._database.statement(
+                    "WITH gone AS (DELETE FROM {schema}.mention WHERE space = %(space)s"
+                    "  AND record = ANY(%(records)s) RETURNING key),"
+                    " counted AS (SELECT key, count(*) AS n FROM gone GROUP BY key)"
+                    " UPDATE {schema}.entity e SET mentions = e.mentions - c.n FROM counted c"
+                    " WHERE e.space = %(space)s AND e.key = c.key RETURNING e.key, c.n, e.mentions"
+                ),
+                values,
+            )
+            lost_support = connection.execute(
+                self._database.statement(
+                    "WITH gone AS (DELETE FROM {schema}.relation_source WHERE space = %(space)s"
+                    "  AND record = ANY(%(records)s) RETURNING relation),"
+                    " counted AS (SELECT relation, count(*) AS n FROM gone GROUP BY relation)"
+                    " UPDATE {schema}.relation r SET weight = r.weight - c.n FROM counted c"
+                    " WHERE r.id = c.relation AND r.space = %(space)s RETURNING r.id, r.weight"
+                ),
+                values,
+            )
+            mentions = lost_mentions.fetchall()
+            relations = lost_support.fetchall()
         lonely = [key for key, _, left in mentions if cast("int", left) <= 0]
         unsupported = [ident for ident, left in relations if cast("int", left) <= 0]
         if lonely:
@@ -336,13 +354,19 @@ class PostgresGraph(GraphStore):
 
     def remove(self, space: int, records: Sequence[UUID], *, within: Transaction | None = None) -> int:
         """See `GraphStore.remove`."""
+        if not records:
+            return 0
         with self._database.joined(within, "remove from the graph") as connection:
+            if within is None:
+                self._lock(connection, space)
             return self._take_back(connection, space, records)
 
     def clear(self, space: int, *, within: Transaction | None = None) -> int:
         """See `GraphStore.clear`."""
         gone = 0
         with self._database.joined(within, "clear the graph") as connection:
+            if within is None:
+                self._lock(connection, space)
             for table in ("mention", "relation_source"):
                 connection.execute(
                     self._database.statement("DELETE FROM {schema}.{table} WHERE space = %s", table=table),

@@ -21,7 +21,10 @@ from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.narrowing import conditions, parameters
 from langchain_memrag.stores.postgres.pools import Row
 
-__all__ = ["Postings", "Spread", "TermSpread"]
+__all__ = ["FEW_PERMITTED", "Facts", "LexicalPlan", "Postings", "Spread", "TermSpread"]
+
+FEW_PERMITTED: Final = 1_000
+"""Entries that are rather looked up one by one than found among all."""
 
 _FEW: Final = 3_000
 """Postings that are not worth a second thought."""
@@ -39,6 +42,34 @@ class TermSpread:
 
 
 Spread = Mapping[int, TermSpread]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is read before a question is scored, to score it in the cheapest way.
+
+    Attributes:
+        spread: How common its terms are; a term that no entry holds is missing.
+        expired: Whether any entry has expired, so that it must be looked out for.
+        permitted: The entries (space and number) that a narrowed search may return, if they are few.
+    """
+
+    spread: Spread
+    expired: bool
+    permitted: Sequence[tuple[int, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalPlan:
+    """A statement that answers a signal, and its parameters.
+
+    Attributes:
+        bound: The answer is complete if the score in its last column reaches this.
+    """
+
+    query: bytes
+    values: Mapping[str, object]
+    bound: float | None = None
 
 
 class Postings:
@@ -83,62 +114,83 @@ class Postings:
             " AND view = ANY(%(views)s) AND term = ANY(%(terms)s) AND df > 0 GROUP BY term"
         ), {**parameters(where, signal.views, signal.depth), "terms": list(signal.terms)}
 
-    def query(
-        self, signal: LexicalSignal, where: SearchFilter, *, expired: bool, rare: frozenset[int] | None = None
-    ) -> tuple[bytes, Mapping[str, object]]:
-        """The statement that answers a signal, and its parameters.
+    def permitted_query(self, where: SearchFilter) -> tuple[bytes, Mapping[str, object]]:
+        """The statement that reads which entries a narrowed search may return, if they are few."""
+        return self._database.statement(
+            "SELECT space, id FROM {schema}.entry WHERE space = ANY(%(spaces)s)"
+            + conditions(where)
+            + " LIMIT %(few)s"
+        ), {**parameters(where, (), 0), "few": FEW_PERMITTED + 1}
+
+    def plan(self, signal: LexicalSignal, where: SearchFilter, facts: Facts) -> LexicalPlan | None:
+        """How a signal is answered fastest; `None` where nothing can answer it.
 
         Args:
             signal: What to look for.
             where: What may be returned.
-            expired: Whether any entry has expired, so that it must be looked out for.
-            rare: The terms to score first; `None` to score all of them.
+            facts: What was read beforehand.
         """
-        first = {term: weight for term, weight in signal.terms.items() if rare is None or term in rare}
-        rest = {term: weight for term, weight in signal.terms.items() if term not in first}
-        values = {
-            **parameters(where, signal.views, signal.depth),
-            "terms": list(first),
-            "weights": list(first.values()),
-            "other_terms": list(rest),
-            "other_weights": list(rest.values()),
-        }
-        scored = _SCORED + (_NARROWED + conditions(where) + ")" if where.narrows else "")
-        source: LiteralString = _PERMITTED if where.narrows else "summed"
-        kept = (
-            " kept AS MATERIALIZED (SELECT * FROM " + source + (_UNEXPIRED if expired else " WHERE true")
-            + " AND score > 0)"
-        )  # fmt: skip
-        template: LiteralString = "WITH " + scored + "," + kept + (_ALL if rare is None else _LIFTED)
-        return self._database.statement(template), values
-
-    def bounded_query(
-        self, signal: LexicalSignal, where: SearchFilter, spread: Spread, *, expired: bool
-    ) -> tuple[bytes, Mapping[str, object], float] | None:
-        """As `query`, sparing common terms, with the score that the answer must reach to be complete.
-
-        Returns:
-            `None` where nothing would be spared.
-        """
-        known = {term: weight for term, weight in signal.terms.items() if term in spread}
-        if any(weight <= 0 for weight in known.values()):
+        known = {term: weight for term, weight in signal.terms.items() if term in facts.spread}
+        if not known:
             return None
-        common = _common_terms(known, spread, signal.depth)
-        if not common or where.narrows:
-            return None
-        most = sum(known[term] * spread[term].peak for term in common)
-        query, values = self.query(signal, where, expired=expired, rare=frozenset(known) - common)
+        values = dict(parameters(where, signal.views, signal.depth))
+        total = sum(facts.spread[term].count for term in known)
+        few = facts.permitted
+        if few is not None and len(few) * len(known) * 2 < total + _FEW:
+            return self._among(known, values, few, facts)
+        common = _common_terms(known, facts.spread, signal.depth, total)
+        if not common:
+            return self.full(signal, where, facts)
         # The postings hold single precision: leave room for its rounding.
-        bound = most * (1 + 1e-5)
-        return query, {**values, "bound": bound}, bound
+        bound = sum(known[term] * facts.spread[term].peak for term in common) * (1 + 1e-5)
+        values |= _terms({term: weight for term, weight in known.items() if term not in common})
+        values |= _terms({term: known[term] for term in common}, "other_")
+        values["bound"] = bound
+        permitted = _LOOKED_UP + conditions(where) + ")" if where.narrows else ""
+        statement = "WITH " + _SCORED + _kept("summed", permitted, facts) + _LIFTED
+        return LexicalPlan(self._database.statement(statement), values, bound)
+
+    def full(self, signal: LexicalSignal, where: SearchFilter, facts: Facts) -> LexicalPlan:
+        """Read all postings of all terms."""
+        values = {**parameters(where, signal.views, signal.depth), **_terms(signal.terms)}
+        permitted = _PERMITTED + conditions(where) + ")" if where.narrows else ""
+        source: LiteralString = _JOINED if where.narrows else "summed"
+        return LexicalPlan(
+            self._database.statement("WITH " + _SCORED + permitted + _kept(source, "", facts) + _ALL), values
+        )
+
+    def _among(
+        self,
+        terms: Mapping[int, float],
+        values: dict[str, object],
+        permitted: Sequence[tuple[int, int]],
+        facts: Facts,
+    ) -> LexicalPlan:
+        """Look up a few entries instead of reading what all entries hold."""
+        values |= _terms(terms)
+        values["in_spaces"] = [space for space, _ in permitted]
+        values["ids"] = [number for _, number in permitted]
+        return LexicalPlan(
+            self._database.statement("WITH " + _AMONG + _kept("summed", "", facts) + _ALL), values
+        )
 
 
-def _common_terms(weights: Mapping[int, float], spread: Spread, depth: int) -> frozenset[int]:
+def _terms(terms: Mapping[int, float], prefix: str = "") -> dict[str, object]:
+    return {f"{prefix}terms": list(terms), f"{prefix}weights": list(terms.values())}
+
+
+def _kept(source: LiteralString, permitted: LiteralString, facts: Facts) -> LiteralString:
+    unexpired: LiteralString = _UNEXPIRED if facts.expired else ""
+    return (
+        ", kept AS MATERIALIZED (SELECT * FROM " + source + " WHERE score > 0" + unexpired + permitted + ")"
+    )
+
+
+def _common_terms(weights: Mapping[int, float], spread: Spread, depth: int, total: int) -> frozenset[int]:
     """The terms that are cheaper to look up for a few entries than to read in full."""
-    by_count = sorted(weights, key=lambda term: (spread[term].count, term))
-    total = sum(spread[term].count for term in by_count)
-    if total < _FEW:
+    if total < _FEW or any(weight <= 0 for weight in weights.values()):
         return frozenset()
+    by_count = sorted(weights, key=lambda term: (spread[term].count, term))
     enough = _expected(sorted(weights, key=lambda term: -weights[term]), weights, spread, depth)
     common: list[int] = []
     most = 0.0
@@ -170,16 +222,27 @@ _SCORED: Final = (
     " GROUP BY p.space, p.view, p.entry)"
 )
 
-_NARROWED: Final = (
-    ", permitted AS MATERIALIZED (SELECT space, id FROM {schema}.entry WHERE space = ANY(%(spaces)s)"
+_AMONG: Final = (
+    "summed AS MATERIALIZED (SELECT p.space, p.view, p.entry, sum(p.weight * q.weight) AS score"
+    " FROM unnest(%(in_spaces)s::bigint[], %(ids)s::integer[]) a (space, id)"
+    " CROSS JOIN unnest(%(terms)s::integer[], %(weights)s::float8[]) q (term, weight)"
+    " CROSS JOIN LATERAL (SELECT space, view, entry, weight FROM {schema}.posting"
+    "  WHERE space = a.space AND view = ANY(%(views)s) AND term = q.term AND entry = a.id OFFSET 0) p"
+    " GROUP BY p.space, p.view, p.entry)"
 )
 
 _PERMITTED: Final = (
-    "(SELECT s.* FROM summed s JOIN permitted a ON a.space = s.space AND a.id = s.entry) allowed"
+    ", permitted AS MATERIALIZED (SELECT space, id FROM {schema}.entry WHERE space = ANY(%(spaces)s)"
+)
+
+_JOINED: Final = "(SELECT s.* FROM summed s JOIN permitted a ON a.space = s.space AND a.id = s.entry) allowed"
+
+_LOOKED_UP: Final = (
+    " AND EXISTS (SELECT FROM {schema}.entry e WHERE e.space = summed.space AND e.id = summed.entry"
 )
 
 _UNEXPIRED: Final = (
-    " WHERE (space, entry) NOT IN (SELECT space, id FROM {schema}.entry"
+    " AND (space, entry) NOT IN (SELECT space, id FROM {schema}.entry"
     "  WHERE space = ANY(%(spaces)s) AND expires_at < 'infinity' AND expires_at <= %(now)s)"
 )
 

@@ -22,7 +22,7 @@ __all__ = ["NeighbourCopies", "copies_of", "drop_copies"]
 BIG: Final = 20_000
 """Entries of one view from which a graph is faster than an exact scan of 384 dimensions."""
 
-BEHIND: Final = 5_000
+BEHIND: Final = 3_000
 """Entries beyond the watermark from which the copy is taken further."""
 
 CHUNK: Final = 1_000

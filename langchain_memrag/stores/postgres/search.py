@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Final, cast
 from uuid import UUID
 
-from psycopg import Connection
+from psycopg import Connection, Cursor
 
 from langchain_memrag.errors import NotFoundError
 from langchain_memrag.stores.base import (
@@ -25,16 +26,17 @@ from langchain_memrag.stores.postgres.codes import VIEW_NAMES
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.dense import VectorTable, create_vector_table, vector_tables
 from langchain_memrag.stores.postgres.entries import EntryWriter
-from langchain_memrag.stores.postgres.lexical import Postings, TermSpread
+from langchain_memrag.stores.postgres.lexical import FEW_PERMITTED, Facts, LexicalPlan, Postings, TermSpread
 from langchain_memrag.stores.postgres.neighbours import NeighbourCopies, copies_of, drop_copies
 from langchain_memrag.stores.postgres.pools import Row
 
 __all__ = ["PostgresSearch", "create_vector_table"]
 
+_FEW: Final = 4
+"""Entries that are written without COPY: those of a turn or two."""
+
 _EFFORT: Final = (100, 1000)
 """How many neighbours HNSW keeps in sight, at least and at most."""
-
-_Read = tuple[bytes, Mapping[str, object]]
 
 
 class PostgresSearch(SearchIndex):
@@ -80,10 +82,12 @@ class PostgresSearch(SearchIndex):
             raise NotFoundError(f"space {space} does not exist")
         self._remove(connection, space, standing)
         ids = range(last - len(entries) + 1, last + 1)
-        self._entries.write(connection, space, entries, ids)
-        self._postings.write(connection, space, entries, ids)
-        if self._vectors is not None:
-            self._vectors.write(connection, space, entries, ids)
+        # A few entries are sent in one go; for many, COPY is worth waiting for.
+        with connection.pipeline() if len(entries) <= _FEW else nullcontext():
+            self._entries.write(connection, space, entries, ids)
+            self._postings.write(connection, space, entries, ids)
+            if self._vectors is not None:
+                self._vectors.write(connection, space, entries, ids)
 
     def _remove(self, connection: Connection[Row], space: int, ids: Sequence[int]) -> int:
         if not ids:
@@ -123,20 +127,15 @@ class PostgresSearch(SearchIndex):
                 if isinstance(signal, DenseSignal):
                     self._vectors.check(signal.vector)
         with self._planned("search", timeout) as connection:
+            facts = self._facts(connection, signals, where)
             watermarks = self._watermarks(connection, signals, where)
-            found: list[list[RawHit]] = []
-            for signal in signals:
-                match signal:
-                    case DenseSignal():
-                        found.append(self._dense(connection, signal, where, watermarks))
-                    case LexicalSignal():
-                        found.append(self._lexical(connection, signal, where))
-        return found
+            answers = [self._ask(connection, signal, where, facts, watermarks()) for signal in signals]
+            return [_ranked(answer()) for answer in answers]
 
     @contextmanager
     def _planned(self, operation: str, timeout: float | None) -> Iterator[Connection[Row]]:
-        """A transaction in which plans follow the indexes, not the planner's guess at a new table."""
-        with self._database.transaction(operation) as work:
+        """A pipelined transaction in which plans follow the indexes, not the guess at a new table."""
+        with self._database.transaction(operation, pipeline=True) as work:
             limit = 0 if timeout is None else max(1, int(timeout * 1000))
             work.connection.execute(
                 "SELECT set_config('statement_timeout', %s, true), set_config('jit', 'off', true),"
@@ -148,61 +147,87 @@ class PostgresSearch(SearchIndex):
 
     def _watermarks(
         self, connection: Connection[Row], signals: Sequence[Signal], where: SearchFilter
-    ) -> Mapping[int, int]:
+    ) -> Callable[[], Mapping[int, int]]:
+        """Ask which spaces have a copy; the answer is read when it is needed."""
         depth = max((signal.depth for signal in signals if isinstance(signal, DenseSignal)), default=0)
         if self._copies is None or not depth or where.narrows:
-            return {}
-        rows = connection.execute(*self._copies.watermarks_query(where.spaces)).fetchall()
-        if rows:
-            least, most = _EFFORT
-            connection.execute(
-                "SELECT set_config('hnsw.ef_search', %s, true),"
-                " set_config('hnsw.iterative_scan', 'relaxed_order', true)",
-                (str(min(max(least, 2 * depth), most)),),
-            )
-        return dict(cast("list[tuple[int, int]]", rows))
+            return dict
+        least, most = _EFFORT
+        marks = connection.execute(*self._copies.watermarks_query(where.spaces))
+        connection.execute(
+            "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)",
+            (str(min(max(least, 2 * depth), most)),),
+        )
+        return lru_cache(maxsize=1)(lambda: dict(cast("list[tuple[int, int]]", marks.fetchall())))
 
-    def _dense(
-        self,
-        connection: Connection[Row],
-        signal: DenseSignal,
-        where: SearchFilter,
-        watermarks: Mapping[int, int],
-    ) -> list[RawHit]:
-        if self._vectors is None:
-            return []
-        rows = connection.execute(*self._vectors.query(signal, where, watermarks)).fetchall()
-        return _ranked(rows)
-
-    def _lexical(
-        self, connection: Connection[Row], signal: LexicalSignal, where: SearchFilter
-    ) -> list[RawHit]:
-        if not signal.terms:
-            return []
-        rows = connection.execute(*self._postings.spread_query(signal, where)).fetchall()
-        spread = {
-            term: TermSpread(count, peak) for term, count, peak in cast("list[tuple[int, int, float]]", rows)
+    def _facts(
+        self, connection: Connection[Row], signals: Sequence[Signal], where: SearchFilter
+    ) -> Callable[[LexicalSignal], Facts]:
+        """Ask what decides how words are scored; the answers are read when they are needed."""
+        lexical = [signal for signal in signals if isinstance(signal, LexicalSignal)]
+        if not lexical:
+            return lambda _: Facts({}, expired=False)
+        spreads = {
+            id(signal): connection.execute(*self._postings.spread_query(signal, where)) for signal in lexical
         }
-        if not spread:
-            return []
-        expired = self._any_expired(connection, where)
-        bounded = self._postings.bounded_query(signal, where, spread, expired=expired)
-        if bounded is not None:
-            query, values, bound = bounded
-            hits = connection.execute(query, values).fetchall()
-            if hits and cast("float", hits[0][5]) >= bound:
-                return _ranked(hits)
-        return _ranked(connection.execute(*self._postings.query(signal, where, expired=expired)).fetchall())
-
-    def _any_expired(self, connection: Connection[Row], where: SearchFilter) -> bool:
-        row = connection.execute(
+        expired = connection.execute(
             self._database.statement(
                 "SELECT EXISTS (SELECT FROM {schema}.entry WHERE space = ANY(%s) AND expires_at <= %s"
                 " AND expires_at < 'infinity')"
             ),
             (list(where.spaces), where.now),
-        ).fetchone()
-        return row is not None and bool(row[0])
+        )
+        permitted = connection.execute(*self._postings.permitted_query(where)) if where.narrows else None
+
+        @lru_cache(maxsize=1)
+        def shared() -> tuple[bool, list[tuple[int, int]] | None]:
+            row = expired.fetchone()
+            few = None if permitted is None else cast("list[tuple[int, int]]", permitted.fetchall())
+            return bool(row and row[0]), few if few is not None and len(few) <= FEW_PERMITTED else None
+
+        def of(signal: LexicalSignal) -> Facts:
+            rows = cast("list[tuple[int, int, float]]", spreads[id(signal)].fetchall())
+            some_expired, few = shared()
+            spread = {term: TermSpread(count, peak) for term, count, peak in rows}
+            return Facts(spread, some_expired, few)
+
+        return of
+
+    def _ask(
+        self,
+        connection: Connection[Row],
+        signal: Signal,
+        where: SearchFilter,
+        facts: Callable[[LexicalSignal], Facts],
+        watermarks: Mapping[int, int],
+    ) -> Callable[[], list[Row]]:
+        """Send what answers a signal; the answer is read when all are under way."""
+        match signal:
+            case DenseSignal():
+                if self._vectors is None:
+                    return list
+                return connection.execute(*self._vectors.query(signal, where, watermarks)).fetchall
+            case LexicalSignal():
+                known = facts(signal)
+                plan = self._postings.plan(signal, where, known)
+                if plan is None:
+                    return list
+                first = connection.execute(plan.query, plan.values)
+                if plan.bound is None:
+                    return first.fetchall
+                return partial(
+                    self._complete, connection, first, plan.bound, self._postings.full(signal, where, known)
+                )
+
+    @staticmethod
+    def _complete(
+        connection: Connection[Row], first: Cursor[Row], bound: float, full: LexicalPlan
+    ) -> list[Row]:
+        """The answer to a question of which common words were spared, if that missed nothing."""
+        rows = first.fetchall()
+        if rows and cast("float", rows[0][5]) >= bound:
+            return rows
+        return connection.execute(full.query, full.values).fetchall()
 
     def remove(self, space: int, records: Sequence[UUID], *, within: Transaction | None = None) -> int:
         """See `SearchIndex.remove`."""
