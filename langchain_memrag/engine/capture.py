@@ -128,7 +128,8 @@ class Capture:
                 for i, view in enumerate(batch.views)
             ]
             graph = graph_of(batch.episodes)
-            with self._records.indexing(space, _sources(batch.episodes, entries), done=complete) as work:
+            sources = _sources(batch.episodes, entries)
+            with self._records.indexing(space, sources, done=complete, vectors=bool(vectors)) as work:
                 kept = work.claimed
                 search.upsert([entry for entry in entries if entry.record in kept], within=work)
                 self._graph.upsert(space, graph.only(kept), within=work)

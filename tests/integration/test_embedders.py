@@ -51,6 +51,21 @@ def test_what_was_indexed_without_vectors_is_marked_again(database: Database) ->
     assert record.pending() == set(ids)
 
 
+def test_who_knows_of_no_embedder_does_not_call_done_what_another_embeds(database: Database) -> None:
+    record = Record(database)
+    ids = record.write("a", "乙")
+    with record.store.indexing(record.space(), alone(ids[:1]), done=True, vectors=False) as work:
+        assert work.claimed == {ids[0]}
+    assert record.pending() == {ids[1]}
+    registry(database, []).register("m", 2, PROBES)
+    with record.store.indexing(record.space(), alone(ids), done=True, vectors=False) as work:
+        assert work.claimed == set(ids)
+    assert record.pending() == set(ids)
+    with record.store.indexing(record.space(), alone(ids), done=True, vectors=True):
+        pass
+    assert record.pending() == set()
+
+
 def test_a_table_that_cannot_be_made_leaves_no_embedder(database: Database) -> None:
     def fail(connection: object, ident: int, width: int) -> None:
         raise ZeroDivisionError

@@ -35,6 +35,12 @@ _CLAIMED: Final = (
 _CLAIM_DONE: Final = "DELETE FROM {schema}.pending p WHERE" + _CLAIMED + " RETURNING p.record"
 # What is not done yet is locked only, so that it cannot be forgotten while it is indexed.
 _CLAIM: Final = "SELECT p.record FROM {schema}.pending p WHERE" + _CLAIMED + " FOR UPDATE"
+# A process that knows of no embedder must not call done what another one, which has one, will embed.
+_NO_EMBEDDER: Final = (
+    "DELETE FROM {schema}.pending p WHERE"
+    + _CLAIMED
+    + " AND NOT EXISTS (SELECT FROM {schema}.embedder WHERE state = 'active')"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +190,7 @@ class RecordStore:
 
     @contextmanager
     def indexing(
-        self, space: int, sources: Mapping[UUID, Collection[UUID]], *, done: bool
+        self, space: int, sources: Mapping[UUID, Collection[UUID]], *, done: bool, vectors: bool = True
     ) -> Iterator[IndexingTransaction]:
         """T2: a transaction in which index and graph are written, under the lock of the space.
 
@@ -192,6 +198,7 @@ class RecordStore:
             space: Whose records they are.
             sources: The records, each with those whose words its entries hold.
             done: Whether nothing is left to do for them afterwards.
+            vectors: Whether the entries have vectors; without, they are done only where nobody embeds.
         """
         with self._database.transaction("index") as work:
             with work.connection.pipeline():
@@ -202,15 +209,16 @@ class RecordStore:
                     (space,),
                 )
                 pairs = [(record, source) for record, read in sources.items() for source in read]
-                claimed = work.connection.execute(
-                    self._database.statement(_CLAIM_DONE if done else _CLAIM),
-                    {
-                        "space": space,
-                        "ids": list(sources),
-                        "readers": [record for record, _ in pairs],
-                        "sources": [source for _, source in pairs],
-                    },
-                )
+                values = {
+                    "space": space,
+                    "ids": list(sources),
+                    "readers": [record for record, _ in pairs],
+                    "sources": [source for _, source in pairs],
+                }
+                claim = self._database.statement(_CLAIM_DONE if done and vectors else _CLAIM)
+                claimed = work.connection.execute(claim, values)
+                if done and not vectors:
+                    work.connection.execute(self._database.statement(_NO_EMBEDDER), values)
                 rows = claimed.fetchall()
             records = frozenset(cast("UUID", record) for (record,) in rows)
             yield IndexingTransaction(self._database, work.connection, records)
