@@ -23,9 +23,9 @@ _RECIPES: Final = (
     _without("lexical"),
     _without("graph"),
     replace(RECIPE, name="no-neighbours", before=(), after=()),
+    replace(RECIPE, name="no-named-days", named_day=0.0),
     replace(RECIPE, name="no-recency", recency_weight=0.0),
     replace(RECIPE, name="no-diversity", duplicate=2.0),
-    replace(RECIPE, name="all-common-words", common=1.0),
 )
 
 ABLATIONS: Final[Mapping[str, Recipe]] = MappingProxyType({recipe.name: recipe for recipe in _RECIPES})
