@@ -60,7 +60,7 @@ Layer = Literal["episode", "fact", "procedure", "chunk"]
 Category = Literal["factual", "semantic", "relational"]
 """What a question asks for, which decides how the arms are weighted."""
 
-Arm = Literal["dense", "lexical", "graph", "working"]
+Arm = Literal["dense", "lexical", "graph", "time"]
 """A way by which recall finds records."""
 
 RelationType = Literal[

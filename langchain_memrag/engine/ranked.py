@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from langchain_memrag.engine.when import DayRange
 from langchain_memrag.ranking import Recipe, Share, estimate_tokens, fuse, pack, recency, spread
 from langchain_memrag.records import Episode, Hit, RecallOptions, SignalScore
 from langchain_memrag.stores.postgres.episodes import Glimpse
@@ -24,11 +25,13 @@ class Candidates:
         signals: Signal name to `(record, raw score)`, best first.
         details: What a signal matched by, by signal and record.
         glimpses: The records that may be shown; whatever else the arms found is passed over.
+        days: The days that the question names.
     """
 
     signals: Mapping[str, Sequence[tuple[UUID, float]]]
     details: Mapping[tuple[str, UUID], str]
     glimpses: Mapping[UUID, Glimpse]
+    days: tuple[DayRange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ def rank(candidates: Candidates, recipe: Recipe, now: datetime, wanted: int) -> 
     scores = {hit.id: hit.score for hit in fused}
     shares = {hit.id: list(hit.shares) for hit in fused}
     _add_neighbours(shares, scores, candidates, recipe)
+    _add_days(shares, candidates, recipe)
     _add_recency(shares, max(scores.values(), default=0.0), candidates, recipe, now)
     found = [Ranked(ident, sum(one.share for one in own), tuple(own)) for ident, own in shares.items()]
 
@@ -112,6 +116,13 @@ def _add_neighbours(
     )
     for position, (ident, gain) in enumerate(ordered, 1):
         shares.setdefault(ident, []).append(Share("neighbours", gain, position, gain))
+
+
+def _add_days(shares: dict[UUID, list[Share]], candidates: Candidates, recipe: Recipe) -> None:
+    said = ((ident, one.episode.said_at.date()) for ident, one in candidates.glimpses.items())
+    for ident, day in said:
+        if any(days.covers(day) for days in candidates.days):
+            shares.setdefault(ident, []).append(Share("time", 1.0, 1, recipe.named_day))
 
 
 def _add_recency(

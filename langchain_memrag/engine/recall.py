@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal, get_args
 from uuid import UUID
@@ -21,6 +21,7 @@ from langchain_memrag.engine.flow import Flow, Question, R
 from langchain_memrag.engine.indexing import Indexing
 from langchain_memrag.engine.ranked import Candidates, hits_of, neighbours_wanted, rank
 from langchain_memrag.engine.threads import Threads
+from langchain_memrag.engine.when import DayRange, named_days, within
 from langchain_memrag.errors import ConfigurationError, StoreError
 from langchain_memrag.ranking import Recipe, idf
 from langchain_memrag.records import Arm, Degradation, Episode, Intent, Recall, RecallOptions, Scope
@@ -91,7 +92,18 @@ class _Found:
 
     signals: Mapping[str, Sequence[RawHit]]
     graph: Sequence[GraphFind]
+    days: tuple[DayRange, ...]
+    on_days: Sequence[RawHit]
     degraded: tuple[Degradation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """An arm on its way."""
+
+    name: Arm
+    signals: Sequence[Signal]
+    future: Future[list[list[RawHit]]]
 
 
 class Recaller:
@@ -179,33 +191,16 @@ class Recaller:
         self, text: str, intent: Intent, where: SearchFilter, timeout: float, watch: _Stopwatch
     ) -> Flow[_Found]:
         words = [term_hash(term) for term in query_terms(text)]
-        views = _views(self._recipe, "lexical")
-        statistics = self._statistics.statistics(where.spaces, views, set(words))
-        watch.lap("statistics")
-        search = self._indexing.search
+        statistics = self._statistics.statistics(where.spaces, _views(self._recipe, "lexical"), set(words))
         lexical = _lexical_signals(words, statistics, self._recipe)
+        days = named_days(text, where.now.date()) if self._recipe.named_day else ()
+        dated = self._dated(where, days)
+        watch.lap("statistics")
         # Words and graph are looked up while the model embeds the question.
-        pending: list[tuple[Arm, Future[list[list[RawHit]]], Sequence[Signal]]] = []
-        if lexical:
-            pending.append(
-                ("lexical", self._threads.submit(search.search, lexical, where, timeout=timeout), lexical)
-            )
-        seeds = [name_key(name) for name in intent.entities]
-        recipe = self._recipe
-        hops = recipe.relational_hops if intent.category == "relational" else recipe.graph_hops
-        graph = (
-            self._threads.submit(
-                self._graph.expand,
-                where,
-                seeds,
-                hops=hops,
-                limit=self._recipe.depth,
-                timeout=timeout,
-            )
-            if seeds
-            else None
-        )
+        arms = [self._search("lexical", lexical, where, timeout)] if lexical else []
+        graph = self._walk(intent, where, timeout)
         degraded: list[Degradation] = []
+        dense: list[Signal] = []
         if self._indexing.embeds:
             reply = yield Question(text)
             watch.lap("embed")
@@ -214,30 +209,58 @@ class Recaller:
                     DenseSignal(f"dense:{view}", (view,), self._recipe.depth, reply.vectors[0])
                     for view in _views(self._recipe, "dense")
                 ]
-                pending.append(
-                    ("dense", self._threads.submit(search.search, dense, where, timeout=timeout), dense)
-                )
+                arms.append(self._search("dense", dense, where, timeout))
             else:
                 degraded.append(Degradation(arm="dense", reason=f"the embedder failed ({reply.failure})"))
         else:
             degraded.append(Degradation(arm="dense", reason="no embedder is set up"))
-        signals: dict[str, Sequence[RawHit]] = {}
-        for arm, future, asked in pending:
-            found = _settle(future, arm, degraded)
-            if found is not None:
-                signals.update((signal.name, hits) for signal, hits in zip(asked, found, strict=True))
-        finds = (_settle(graph, "graph", degraded) or []) if graph else []
+        on_days = [self._search("time", dense or lexical, one, timeout) for one in dated if dense or lexical]
+        found = [(arm.signals, _settle(arm.future, arm.name, degraded)) for arm in arms]
+        there = [_settle(arm.future, arm.name, degraded) for arm in on_days]
+        finds = _settle(graph, "graph", degraded) if graph else None
         watch.lap("arms")
-        return _Found(signals, finds, tuple(degraded))
+        return _Found(
+            {
+                one.name: hits
+                for signals, lists in found
+                if lists
+                for one, hits in zip(signals, lists, strict=True)
+            },
+            finds or [],
+            days,
+            [hit for lists in there if lists for hits in lists for hit in hits],
+            tuple(dict.fromkeys(degraded)),
+        )
+
+    def _search(self, name: Arm, signals: Sequence[Signal], where: SearchFilter, timeout: float) -> _Running:
+        future = self._threads.submit(self._indexing.search.search, signals, where, timeout=timeout)
+        return _Running(name, signals, future)
+
+    def _walk(self, intent: Intent, where: SearchFilter, timeout: float) -> Future[list[GraphFind]] | None:
+        seeds = [name_key(name) for name in intent.entities]
+        if not seeds or not self._recipe.weights.get("graph"):
+            return None
+        recipe = self._recipe
+        hops = recipe.relational_hops if intent.category == "relational" else recipe.graph_hops
+        return self._threads.submit(
+            self._graph.expand, where, seeds, hops=hops, limit=recipe.depth, timeout=timeout
+        )
+
+    def _dated(self, where: SearchFilter, days: tuple[DayRange, ...]) -> list[SearchFilter]:
+        if not days:
+            return []
+        bounds = self._episodes.bounds(where.spaces)
+        return within(where, days, *bounds) if bounds else []
 
     def _candidates(self, found: _Found, where: SearchFilter, left_out: _LeftOut) -> Candidates:
         signals = {name: [(hit.record, hit.score) for hit in hits] for name, hits in found.signals.items()}
         signals["graph"] = [(find.record, find.score) for find in found.graph]
         details = {("graph", find.record): " > ".join(find.path) for find in found.graph}
         ids = dict.fromkeys(ident for hits in signals.values() for ident, _ in hits)
-        first = Candidates(signals, details, self._glimpses(list(ids), where, left_out))
+        ids.update(dict.fromkeys(hit.record for hit in found.on_days))
+        first = Candidates(signals, details, self._glimpses(list(ids), where, left_out), found.days)
         beside = self._glimpses(neighbours_wanted(first, self._recipe), where, left_out)
-        return Candidates(signals, details, {**first.glimpses, **beside})
+        return replace(first, glimpses={**first.glimpses, **beside})
 
     def _glimpses(self, ids: Sequence[UUID], where: SearchFilter, left_out: _LeftOut) -> dict[UUID, Glimpse]:
         span = max(len(self._recipe.before), len(self._recipe.after))

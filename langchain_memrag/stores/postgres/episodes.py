@@ -118,6 +118,18 @@ class EpisodeReader:
         )
         return [_glimpse(row) for row in rows]
 
+    def bounds(self, spaces: Sequence[int]) -> tuple[datetime, datetime] | None:
+        """When the first and the last turn of some spaces were said, the expired included."""
+        (row,) = self._rows(
+            "read the bounds",
+            "SELECT min(first), max(last) FROM unnest(%(spaces)s::bigint[]) s (id) CROSS JOIN LATERAL"
+            " (SELECT min(occurred_at) AS first, max(occurred_at) AS last FROM {schema}.episode"
+            "  WHERE space = s.id) e",
+            {"spaces": list(spaces)},
+        )
+        first, last = cast("tuple[datetime | None, datetime | None]", row)
+        return None if first is None or last is None else (first, last)
+
     def history(
         self,
         space: int,

@@ -324,3 +324,21 @@ def test_ten_thousand_turns_in_one_call(open_memory) -> None:
     receipt = memory.remember([f"entry number {i} of the log" for i in range(10_000)], ANN)
     assert (receipt.stored, receipt.pending) == (10_000, 0)
     assert memory.recall("9321", ANN).hits[0].id == receipt.ids[9321]
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "zone"),
+    [
+        ("What did I do on July 3rd?", "I repaired the fence.", 0),
+        ("我7月3日做了什么?", "我修好了篱笆。", 8),
+        ("What did I do on 3 July 2024?", "I repaired the fence.", -7),
+    ],
+)
+def test_a_named_day_brings_what_was_said_on_it(memory: MemRAG, question: str, told: str, zone: int) -> None:
+    clock = timezone(timedelta(hours=zone))
+    for day in range(1, 8):
+        text = told if day == 3 else f"The weather was fine, number {day}."
+        memory.remember(text, ANN, occurred_at=datetime(2024, 7, day, 1, tzinfo=clock))
+    found = memory.recall(question, ANN, k=3)
+    assert found.hits[0].text == told
+    assert "time" in {signal.name for signal in found.hits[0].signals}
