@@ -242,7 +242,10 @@ def _analyse(segment: str) -> _Segment:
     if segment in stopwords.CHINESE_QUESTION:
         return _Segment(_QUESTION, (segment,), loose=False)
     known = len(segment) > 1 and rjieba.has_word(segment)
-    inner = _inner_words(segment) if known else ()
+    inner = tuple(_inner_words(segment)) if known else ()
+    if known and not inner and len(segment) == 3:
+        # Mostly names (王小明): people are asked for by the given name alone.
+        inner = _bigrams(segment)
     # A guess of two characters is its own bigram.
     whole = () if len(segment) == 2 and not known else (segment,)
     return _Segment(_CONTENT, (*inner, *whole), loose=not known)

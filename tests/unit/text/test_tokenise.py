@@ -42,6 +42,7 @@ def finds(query: str, document: str) -> bool:
         ("cafe muller", "Café Müller"),
         ("Ann", "Ann’s bike"),
         ("小明", "小明的妈妈来了"),
+        ("小明", "王小明喜欢喝茶"),
         ("北京", "我在北京大学读书"),
         ("北京大学", "我在北京大学读书"),
         ("臺灣大學", "臺灣大學的校園很美"),
