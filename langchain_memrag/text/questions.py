@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import MAXYEAR, MINYEAR, date
 from typing import Final
 
 from langchain_memrag.text.dates import DateSpan, find_dates
@@ -16,8 +16,10 @@ MOST_QUESTIONS: Final = 3
 
 _SHORTEST: Final = 4
 _SENTENCE_END = re.compile(r"(?<=[。！？!?；;])\s*|(?<=\.)\s+")
-_FROM = re.compile(r"(?:\b(?:between|from)(?:\s+the)?|[从从從自由在])\s*$", re.IGNORECASE)
-_AND = re.compile(r"\s*(?:and|to|till|until|through|-|\u2013|\u2014|~|到|至|和|与)\s*(?:the\s+)?", re.IGNORECASE)
+_FROM = re.compile(r"(?:\b(?:between|from)(?:\s+the)?|[从從自由在])\s*$", re.IGNORECASE)
+_AND = re.compile(
+    r"\s*(?:and|to|till|until|through|-|\u2013|\u2014|~|到|至|和|与)\s*(?:the\s+)?", re.IGNORECASE
+)
 _TO = re.compile(r"\s*(?:to|till|until|through|-|\u2013|\u2014|~|到|至)\s*(?:the\s+)?", re.IGNORECASE)
 
 
@@ -93,16 +95,20 @@ def _is_range(text: str, one: DateSpan, other: DateSpan) -> bool:
 
 
 def _joined(one: DateSpan, other: DateSpan) -> Period:
-    if one.recurring and not other.recurring:
-        # "from May 2 to May 20, 2023": the year that is said holds for both.
-        start = _in_year(one.start, other.start.year)
-        return Period(start if start <= other.end else _in_year(start, start.year - 1), other.end)
-    recurring = one.recurring and other.recurring
-    if one.start > other.end and not recurring:
-        return Period(other.start, one.end)
-    return Period(one.start, other.end, recurring)
+    if one.recurring and other.recurring:
+        return Period(one.start, other.end, recurring=True)
+    # "from May 2 to May 20, 2023": a year that is said once holds for both.
+    start, end = one.start, other.end
+    if one.recurring:
+        start = _in_year(start, end.year)
+        start = start if start <= end else _in_year(start, end.year - 1)
+    elif other.recurring:
+        end = _in_year(end, start.year)
+        end = end if end >= start else _in_year(end, start.year + 1)
+    return Period(min(start, other.start), max(end, one.end)) if start > end else Period(start, end)
 
 
 def _in_year(day: date, year: int) -> date:
+    year = min(max(year, MINYEAR), MAXYEAR)
     leap_day = (day.month, day.day) == (2, 29)
     return date(year, 2, 28) if leap_day else day.replace(year=year)
