@@ -10,6 +10,7 @@ from langchain_memrag.ranking import (
     RECIPE,
     RECIPES,
     Recipe,
+    best_of,
     estimate_tokens,
     fuse,
     idf,
@@ -134,6 +135,22 @@ def test_fused_scores_are_bounded_by_the_weights_and_are_their_shares() -> None:
         for hit in fused:
             assert 0 <= hit.score <= 3
             assert hit.score == pytest.approx(sum(one.share for one in hit.shares))
+
+
+def test_several_questions_give_each_hit_its_best_score() -> None:
+    first = fuse({"dense": [("a", 0.9), ("b", 0.8), ("c", 0.1)]}, TWO_ARMS)
+    second = fuse({"lexical": [("c", 9.0), ("b", 1.0)]}, TWO_ARMS)
+    merged = best_of([first, second])
+    assert [hit.id for hit in merged] == ["c", "a", "b"]
+    assert [hit.score for hit in merged] == pytest.approx([2.0, 1.0, 0.875])
+    assert merged[0].shares[0].signal == "lexical"
+
+
+def test_one_question_is_its_own_ranking() -> None:
+    ranking = fuse({"dense": [("a", 0.9), ("b", 0.5), ("c", 0.5)]}, TWO_ARMS)
+    assert best_of([ranking]) == ranking
+    assert best_of([ranking, ranking]) == ranking
+    assert best_of([]) == best_of([[], []]) == []
 
 
 def test_a_turn_shares_in_the_scores_around_it() -> None:
