@@ -37,7 +37,7 @@ def says(*names: str, together: bool = True, record: UUID | None = None, **sourc
             MentionedEntity(record, key, name, "other") for key, name in zip(keys, names, strict=True)
         ),
         relations=tuple(
-            RelatedPair(record, *sorted((left, right)), "MENTIONED_WITH")  # type: ignore[arg-type]
+            RelatedPair(record, min(left, right), max(left, right), "MENTIONED_WITH")
             for left, right in (pairwise(keys) if together else ())
         ),
     )

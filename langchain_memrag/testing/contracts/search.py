@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,6 +23,7 @@ from langchain_memrag.stores.base import (
     RawHit,
     SearchFilter,
     SearchIndex,
+    Signal,
     Vector,
 )
 
@@ -66,11 +67,11 @@ def _everything(space: int, *more: int, now: datetime = NOW) -> SearchFilter:
     return SearchFilter(spaces=(space, *more), now=now)
 
 
-def _dense(vector: Vector, *, views: Sequence[str] = ("turn",), depth: int = 10) -> DenseSignal:
+def _dense(vector: Vector, *, views: Sequence[str] = ("turn",), depth: int = 10) -> Signal:
     return DenseSignal("dense", tuple(views), depth, vector)  # type: ignore[arg-type]
 
 
-def _lexical(terms: dict[int, float], *, views: Sequence[str] = ("turn",), depth: int = 10) -> LexicalSignal:
+def _lexical(terms: dict[int, float], *, views: Sequence[str] = ("turn",), depth: int = 10) -> Signal:
     return LexicalSignal("lexical", tuple(views), depth, terms)  # type: ignore[arg-type]
 
 
@@ -177,19 +178,26 @@ class SearchIndexContract:
             index.upsert([entry])
         assert index.count(space) == 4000
         random = np.random.default_rng(2)
-        for _ in range(5):
-            vector = unit(*random.standard_normal(8))
-            # A common word, a middling one, a rare one: engines may be tempted to skip the common one.
-            terms = {1: 0.4, int(random.integers(5, 40)): 2.0, int(random.integers(100, 400)): 5.0}
-            for words in (terms, {1: 0.4, 2: 0.5}, {1: 1.0}):
-                dense, lexical = index.search(
-                    [_dense(vector, depth=20), _lexical(words, depth=20)], _everything(space)
-                )
+        questions = [
+            (
+                unit(*random.standard_normal(8)),
+                # A common word, a middling one, a rare one: engines may be tempted to skip the common one.
+                {1: 0.4, int(random.integers(5, 40)): 2.0, int(random.integers(100, 400)): 5.0},
+            )
+            for _ in range(5)
+        ]
+        questions += [(unit(1), words) for words in ({1: 0.4, 2: 0.5}, {1: 1.0}, {1: 9.0, 300: 0.1})]
+        for narrowed in _NARROWINGS:
+            where = SearchFilter(spaces=(space,), now=NOW, **narrowed)  # type: ignore[arg-type]
+            allowed = [entry for entry in entries if _allowed(entry, where)]
+            assert len(allowed) > 20
+            for vector, words in questions:
+                dense, lexical = index.search([_dense(vector, depth=20), _lexical(words, depth=20)], where)
                 assert [hit.score for hit in dense] == pytest.approx(
-                    _best_cosines(entries, vector, 20), abs=2e-3
+                    _best_cosines(allowed, vector, 20), abs=2e-3
                 )
                 assert [hit.score for hit in lexical] == pytest.approx(
-                    _best_sums(entries, words, 20), rel=1e-4
+                    _best_sums(allowed, words, 20), rel=1e-4
                 )
 
     # Filtering
@@ -362,8 +370,10 @@ class SearchIndexContract:
         entries = _many(space, 1000)
         index.upsert(entries)
         assert index.remove(space, [entry.record for entry in entries[::2]]) == 500
-        (hits,) = index.search([_lexical({1: 1.0}, depth=1000)], _everything(space))
-        assert set(_records(hits)) == {entry.record for entry in entries[1::2] if 1 in entry.terms}
+        where = _everything(space)
+        (hits,) = index.search([_lexical({1: 1.0}, depth=1000)], where)
+        left = [entry for entry in entries[1::2] if _allowed(entry, where)]
+        assert set(_records(hits)) == {entry.record for entry in left if 1 in entry.terms}
 
     def test_clearing_one_space(self, index: SearchIndex, new_space: Callable[[], int]) -> None:
         mine, theirs = new_space(), new_space()
@@ -388,14 +398,41 @@ def _many(space: int, count: int) -> list[IndexEntry]:
     """Entries with random vectors, and words as common as in real text."""
     random = np.random.default_rng(1)
     entries = []
-    for _ in range(count):
+    for number in range(count):
         words = random.zipf(1.3, size=12)
         impacts = random.uniform(0.5, 2.0, size=12)
         terms = {
             int(word): float(impact) for word, impact in zip(words, impacts, strict=True) if word < 2**31
         }
-        entries.append(make_entry(space, vector=unit(*random.standard_normal(8)), terms=terms))
+        entries.append(
+            make_entry(
+                space,
+                vector=unit(*random.standard_normal(8)),
+                terms=terms,
+                session=f"s{number // 40}",
+                role="user" if number % 2 else "assistant",
+                occurred_at=NOW - timedelta(minutes=number),
+                expires_at=NOW + timedelta(days=number % 7 - 1) if number % 3 == 0 else None,
+            )
+        )
     return entries
+
+
+_NARROWINGS: Sequence[Mapping[str, object]] = (
+    {},
+    {"session": "s7"},
+    {"roles": ("user",)},
+    {"since": NOW - timedelta(minutes=3000), "roles": ("assistant",)},
+)
+
+
+def _allowed(entry: IndexEntry, where: SearchFilter) -> bool:
+    return (
+        (entry.expires_at is None or entry.expires_at > where.now)
+        and (where.session is None or entry.session == where.session)
+        and (where.roles is None or entry.role in where.roles)
+        and (where.since is None or entry.occurred_at >= where.since)
+    )
 
 
 def _best_cosines(entries: Sequence[IndexEntry], vector: Vector, depth: int) -> list[float]:
