@@ -151,7 +151,7 @@ def choose_account(binaries: Path, owner: int) -> Account:
         return _in_namespace(binaries)
     uid = owner or SERVER_UID
     gid = pwd.getpwuid(uid).pw_gid if _has_name(uid) else uid
-    for place in _readable_copies(binaries):
+    for place in _readable_copies(binaries) if _may_become(uid, gid) else ():
         account = Account(place, uid=uid, gid=gid)
         if _works(account):
             return account
@@ -177,9 +177,30 @@ def _in_namespace(binaries: Path) -> Account:
 
 def _works(account: Account) -> bool:
     try:
-        return account.run("postgres", ["--version"], timeout=_PROBE_SECONDS).returncode == 0
+        # By what it says: where a program ignores SIGCHLD, every child seems to end with 0.
+        said = account.run("postgres", ["--version"], timeout=_PROBE_SECONDS).stdout
+        return said.startswith("postgres (PostgreSQL)")
     except (OSError, subprocess.SubprocessError):
         return False
+
+
+def _may_become(uid: int, gid: int) -> bool:
+    """Whether this process can start another under `uid`; asked before programs are copied for it."""
+    try:
+        subprocess.run(
+            ["true"],  # noqa: S607 - found on the PATH below
+            env=_ENVIRONMENT,
+            check=False,
+            timeout=_PROBE_SECONDS,
+            user=uid,
+            group=gid,
+            extra_groups=[],
+        )
+    except FileNotFoundError:
+        return True  # it got as far as looking for the program
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return False
+    return True
 
 
 def _has_name(uid: int) -> bool:

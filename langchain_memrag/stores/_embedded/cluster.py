@@ -43,6 +43,7 @@ def create_cluster(folder: DataFolder, account: Account, major: int) -> None:
             fd=fd,
             stdin=f"CREATE DATABASE {DATABASE} STRATEGY = file_copy\n",
         )
+        os.stat("PG_VERSION", dir_fd=fd)  # where a program ignores SIGCHLD, initdb seems never to fail
         account.give(fd)
         _make_durable(making)
     except BaseException:

@@ -56,6 +56,7 @@ class PosixServer:
         self._major = major
         self._address = SocketAddress(folder.pgdata)
         self._small = False
+        self._refusal = ""
 
     def ensure_running(self) -> str:
         """Adopt the folder's server or start it; its URL.
@@ -159,6 +160,7 @@ class PosixServer:
                 row = connection.execute("SELECT pg_read_file('postmaster.pid')").fetchone()
         except psycopg.OperationalError as error:
             # All its connections may be taken by those who opened it before us. It is ours all the same.
+            self._refusal = f" ({error})"
             return any(sign in str(error) for sign in _FULL)
         return row is not None and row[0].splitlines()[:3] == lines[:3]
 
@@ -219,7 +221,8 @@ class PosixServer:
     def _wait_or_give_up(self, deadline: float) -> None:
         if time.monotonic() > deadline:
             raise self._failed(
-                f"the PostgreSQL server does not answer after {_START_SECONDS:.0f} s; try again later"
+                f"the PostgreSQL server does not answer after {_START_SECONDS:.0f} s"
+                f"{self._refusal}; try again later"
             )
         time.sleep(POLL_SECONDS)
 

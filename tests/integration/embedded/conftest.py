@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,16 @@ def folder(made: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "memrag"
     shutil.copytree(made, copy)
     return copy
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """An empty folder with a path so short that a socket fits in almost any folder below."""
+    folder = Path(tempfile.mkdtemp(prefix="m", dir="/tmp"))
+    yield folder
+    left = stop_leftovers(folder)
+    shutil.rmtree(folder)
+    assert left == []
 
 
 @pytest.fixture(autouse=True)

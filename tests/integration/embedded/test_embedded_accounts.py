@@ -6,6 +6,8 @@ import os
 import pwd
 import shutil
 import stat
+import subprocess
+import sys
 import tempfile
 import traceback
 import warnings
@@ -162,7 +164,8 @@ def test_programs_in_a_cache_that_others_may_write_are_not_run(
         EmbeddedPostgres.open(tmp_path / "two")
 
 
-def test_where_neither_way_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_neither_way_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caches: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(caches))
     monkeypatch.setattr(account, "_works", lambda account: False)
     with pytest.raises(ConfigurationError, match=r"as root.*docker run --user.*SETUID.*postgresql://"):
         EmbeddedPostgres.open(tmp_path / "memrag")
@@ -265,3 +268,55 @@ def test_another_user_cannot_reach_the_server(public: Path) -> None:
         said = as_user(NOBODY.pw_uid, connect)
         assert "OperationalError" in said
         assert "Permission denied" in said
+
+
+# Root of a user namespace with the given number of uids, in which no further namespace may be made.
+NO_MORE_NAMESPACES = """
+import ctypes, os, sys
+ready, mapped = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    if ctypes.CDLL(None).unshare(0x10000000):
+        os._exit(77)
+    os.write(ready[1], b"!")
+    os.read(mapped[0], 1)
+    os.setgid(0)
+    os.setuid(0)
+    with open("/proc/sys/user/max_user_namespaces", "w") as file:
+        file.write("0")
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[2], sys.argv[3]])
+os.close(ready[1])
+if os.read(ready[0], 1):
+    for name in ("uid_map", "gid_map"):
+        with open(f"/proc/{child}/{name}", "w") as file:
+            file.write(f"0 0 {sys.argv[1]}")
+    os.write(mapped[1], b"!")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+OPENS = """
+import sys
+from pathlib import Path
+import psycopg
+from langchain_memrag.errors import ConfigurationError
+from langchain_memrag.stores.embedded import EmbeddedPostgres
+try:
+    with EmbeddedPostgres.open(Path(sys.argv[1])) as server, psycopg.connect(server.url) as connection:
+        print(connection.execute("SELECT 'answers'").fetchone()[0])
+except ConfigurationError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("uids", "said"), [(65_536, "answers"), (1, "run as an ordinary user")])
+def test_a_container_that_really_forbids_namespaces(tmp_path: Path, uids: int, said: str) -> None:
+    before = [path for cache in account._CACHES for path in cache.glob("langchain-memrag-*")]
+    done = subprocess.run(
+        [sys.executable, "-c", NO_MORE_NAMESPACES, str(uids), OPENS, str(tmp_path / "memrag")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 77:
+        pytest.skip("user namespaces are forbidden here")
+    assert said in done.stdout, done.stderr
+    assert [path for cache in account._CACHES for path in cache.glob("langchain-memrag-*")] == before

@@ -72,15 +72,15 @@ def _sockets_of(pid: int) -> list[str]:
         os.fsdecode(b"not utf-8 \xff"),
     ],
 )
-def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
-    folder = tmp_path / name / "memrag"
+def test_any_folder_name_will_do(short: Path, name: str) -> None:
+    folder = short / name / "memrag"
     with EmbeddedPostgres.open(folder) as server:
         assert server.folder == folder
         assert value(server, "SELECT 1") == 1
         assert postmaster(folder)
     with EmbeddedPostgres.open(folder) as server:
         assert value(server, "SELECT 1") == 1
-    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+    assert [entry.name for entry in short.iterdir()] == [name]
 
 
 def test_a_home_folder_and_a_relative_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
