@@ -109,7 +109,8 @@ def create():
             return
         say("uv could not build the environment: trying venv")
     if python is None:
-        stop(TOO_OLD % (OLDEST + sys.version_info[:2] + (sys.argv[1],)))
+        verb = "demo" if sys.argv[1] == "demo" else "test"
+        stop(TOO_OLD % (OLDEST + sys.version_info[:2] + (verb,)))
     if imports(python, "ensurepip"):
         made = subprocess.call([python, "-m", "venv", VENV])
     elif imports(python, "virtualenv"):
