@@ -24,6 +24,7 @@ _RECIPES: Final = (
     _without("graph"),
     replace(RECIPE, name="no-neighbours", before=(), after=()),
     replace(RECIPE, name="no-named-days", named_day=0.0),
+    replace(RECIPE, name="no-single-questions", single_questions=False),
     replace(RECIPE, name="no-recency", recency_weight=0.0),
     replace(RECIPE, name="no-diversity", duplicate=2.0),
 )

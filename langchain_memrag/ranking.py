@@ -66,6 +66,7 @@ class Recipe:
         after: What a turn gets of the scores of the turns after it, nearest first.
         spread_from: From how many of the best hits new neighbours are drawn in.
         named_day: What a turn gets for being said on a day that the question names.
+        single_questions: Whether each question of a message that asks several is asked on its own too.
         recency_weight: The most that recency adds, as a share of the best fused score.
         half_life_days: After so many days that bonus is half.
         duplicate: Word overlap (Jaccard) from which on a later hit says the same as a better one.
@@ -85,6 +86,7 @@ class Recipe:
     after: tuple[float, ...] = (0.3, 0.2, 0.1)
     spread_from: int = 10
     named_day: float = 1.0
+    single_questions: bool = True
     recency_weight: float = 0.02
     half_life_days: float = 30.0
     duplicate: float = 0.9

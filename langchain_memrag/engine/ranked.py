@@ -8,7 +8,17 @@ from datetime import datetime
 from uuid import UUID
 
 from langchain_memrag.engine.when import DayRange
-from langchain_memrag.ranking import Recipe, Share, estimate_tokens, fuse, pack, recency, spread
+from langchain_memrag.ranking import (
+    Fused,
+    Recipe,
+    Share,
+    best_of,
+    estimate_tokens,
+    fuse,
+    pack,
+    recency,
+    spread,
+)
 from langchain_memrag.records import Episode, Hit, RecallOptions, SignalScore
 from langchain_memrag.stores.postgres.episodes import Glimpse
 
@@ -22,13 +32,14 @@ class Candidates:
     """All that a ranking is made of.
 
     Attributes:
-        signals: Signal name to `(record, raw score)`, best first.
+        asked: For the whole message, and for each single question of it, signal name to
+            `(record, raw score)`, best first.
         details: What a signal matched by, by signal and record.
         glimpses: The records that may be shown; whatever else the arms found is passed over.
         days: The days that the question names.
     """
 
-    signals: Mapping[str, Sequence[tuple[UUID, float]]]
+    asked: Sequence[Mapping[str, Sequence[tuple[UUID, float]]]]
     details: Mapping[tuple[str, UUID], str]
     glimpses: Mapping[UUID, Glimpse]
     days: tuple[DayRange, ...] = ()
@@ -50,7 +61,7 @@ class Ranked:
 
 def neighbours_wanted(candidates: Candidates, recipe: Recipe) -> list[UUID]:
     """Turns that no arm found, but that stand beside the best that some arm did find."""
-    best = [hit.id for hit in fuse(_shown(candidates), recipe)[: recipe.spread_from]]
+    best = [hit.id for hit in _fused(candidates, recipe)[: recipe.spread_from]]
     beside = (
         ident
         for one in best
@@ -71,7 +82,7 @@ def rank(candidates: Candidates, recipe: Recipe, now: datetime, wanted: int) -> 
         now: From which age is counted.
         wanted: About how many will be shown; a few more are returned, for those that do not fit.
     """
-    fused = fuse(_shown(candidates), recipe)
+    fused = _fused(candidates, recipe)
     scores = {hit.id: hit.score for hit in fused}
     shares = {hit.id: list(hit.shares) for hit in fused}
     _add_neighbours(shares, scores, candidates, recipe)
@@ -98,11 +109,15 @@ def hits_of(
     return hits, sum(sizes[position] for position in chosen)
 
 
-def _shown(candidates: Candidates) -> dict[str, list[tuple[UUID, float]]]:
-    return {
-        name: [(ident, score) for ident, score in hits if ident in candidates.glimpses]
-        for name, hits in candidates.signals.items()
-    }
+def _fused(candidates: Candidates, recipe: Recipe) -> list[Fused[UUID]]:
+    shown = (
+        {
+            name: [(ident, score) for ident, score in hits if ident in candidates.glimpses]
+            for name, hits in signals.items()
+        }
+        for signals in candidates.asked
+    )
+    return best_of([fuse(signals, recipe) for signals in shown])
 
 
 def _add_neighbours(

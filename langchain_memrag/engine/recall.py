@@ -40,6 +40,7 @@ from langchain_memrag.stores.postgres.entries import Statistics, StatisticsReade
 from langchain_memrag.stores.postgres.episodes import EpisodeReader, Glimpse
 from langchain_memrag.stores.postgres.records import RecordStore
 from langchain_memrag.text import guess_intent, is_blank, name_key, normalise, query_terms, term_hash
+from langchain_memrag.text.questions import questions_of
 
 __all__ = ["Recaller", "intent_of"]
 
@@ -88,9 +89,13 @@ class _Stopwatch:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the arms brought back."""
+    """What the arms brought back.
 
-    signals: Mapping[str, Sequence[RawHit]]
+    Attributes:
+        signals: Signal name to hits, for the whole message and then for each single question of it.
+    """
+
+    signals: Sequence[Mapping[str, Sequence[RawHit]]]
     graph: Sequence[GraphFind]
     days: tuple[DayRange, ...]
     on_days: Sequence[RawHit]
@@ -99,10 +104,14 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """An arm on its way."""
+    """An arm on its way.
+
+    Attributes:
+        signals: What it searches by, each with the number of the question that it is from.
+    """
 
     name: Arm
-    signals: Sequence[Signal]
+    signals: Sequence[tuple[int, Signal]]
     future: Future[list[list[RawHit]]]
 
 
@@ -190,50 +199,68 @@ class Recaller:
     def _run_arms(
         self, text: str, intent: Intent, where: SearchFilter, timeout: float, watch: _Stopwatch
     ) -> Flow[_Found]:
-        words = [term_hash(term) for term in query_terms(text)]
-        statistics = self._statistics.statistics(where.spaces, _views(self._recipe, "lexical"), set(words))
-        lexical = _lexical_signals(words, statistics, self._recipe)
-        days = named_days(text, where.now.date()) if self._recipe.named_day else ()
-        dated = self._dated(where, days)
+        asked = (text, *questions_of(text)) if self._recipe.single_questions else (text,)
+        lexical, days, dated = self._by_words(asked, where)
         watch.lap("statistics")
-        # Words and graph are looked up while the model embeds the question.
+        # Words and graph are looked up while the model embeds the questions.
         arms = [self._search("lexical", lexical, where, timeout)] if lexical else []
         graph = self._walk(intent, where, timeout)
         degraded: list[Degradation] = []
-        dense: list[Signal] = []
+        dense: list[tuple[int, Signal]] = []
         if self._indexing.embeds:
-            reply = yield Question(text)
-            watch.lap("embed")
-            if reply.vectors:
-                dense = [
-                    DenseSignal(f"dense:{view}", (view,), self._recipe.depth, reply.vectors[0])
+            for number, question in enumerate(asked):
+                reply = yield Question(question)
+                if not reply.vectors:
+                    reason = f"the embedder failed ({reply.failure})"
+                    degraded.append(Degradation(arm="dense", reason=reason))
+                    break
+                dense.extend(
+                    (number, DenseSignal(f"dense:{view}", (view,), self._recipe.depth, reply.vectors[0]))
                     for view in _views(self._recipe, "dense")
-                ]
+                )
+            watch.lap("embed")
+            if dense:
                 arms.append(self._search("dense", dense, where, timeout))
-            else:
-                degraded.append(Degradation(arm="dense", reason=f"the embedder failed ({reply.failure})"))
         else:
             degraded.append(Degradation(arm="dense", reason="no embedder is set up"))
-        on_days = [self._search("time", dense or lexical, one, timeout) for one in dated if dense or lexical]
-        found = [(arm.signals, _settle(arm.future, arm.name, degraded)) for arm in arms]
+        whole = [one for one in dense or lexical if one[0] == 0]
+        on_days = [self._search("time", whole, one, timeout) for one in dated if whole]
+        signals: list[dict[str, Sequence[RawHit]]] = [{} for _ in asked]
+        for arm in arms:
+            lists = _settle(arm.future, arm.name, degraded) or []
+            for (number, signal), hits in zip(arm.signals, lists, strict=bool(lists)):
+                signals[number][signal.name] = hits
         there = [_settle(arm.future, arm.name, degraded) for arm in on_days]
         finds = _settle(graph, "graph", degraded) if graph else None
         watch.lap("arms")
         return _Found(
-            {
-                one.name: hits
-                for signals, lists in found
-                if lists
-                for one, hits in zip(signals, lists, strict=True)
-            },
+            signals,
             finds or [],
             days,
             [hit for lists in there if lists for hits in lists for hit in hits],
             tuple(dict.fromkeys(degraded)),
         )
 
-    def _search(self, name: Arm, signals: Sequence[Signal], where: SearchFilter, timeout: float) -> _Running:
-        future = self._threads.submit(self._indexing.search.search, signals, where, timeout=timeout)
+    def _by_words(
+        self, asked: Sequence[str], where: SearchFilter
+    ) -> tuple[list[tuple[int, Signal]], tuple[DayRange, ...], list[SearchFilter]]:
+        """What can be read off the words of the questions: lexical signals, and the days that are named."""
+        words = [[term_hash(term) for term in query_terms(one)] for one in asked]
+        views = _views(self._recipe, "lexical")
+        statistics = self._statistics.statistics(where.spaces, views, {one for own in words for one in own})
+        lexical: list[tuple[int, Signal]] = [
+            (number, signal)
+            for number, own in enumerate(words)
+            for signal in _lexical_signals(own, statistics, self._recipe)
+        ]
+        days = named_days(asked[0], where.now.date()) if self._recipe.named_day else ()
+        return lexical, days, self._dated(where, days)
+
+    def _search(
+        self, name: Arm, signals: Sequence[tuple[int, Signal]], where: SearchFilter, timeout: float
+    ) -> _Running:
+        plain = [signal for _, signal in signals]
+        future = self._threads.submit(self._indexing.search.search, plain, where, timeout=timeout)
         return _Running(name, signals, future)
 
     def _walk(self, intent: Intent, where: SearchFilter, timeout: float) -> Future[list[GraphFind]] | None:
@@ -253,12 +280,15 @@ class Recaller:
         return within(where, days, *bounds) if bounds else []
 
     def _candidates(self, found: _Found, where: SearchFilter, left_out: _LeftOut) -> Candidates:
-        signals = {name: [(hit.record, hit.score) for hit in hits] for name, hits in found.signals.items()}
-        signals["graph"] = [(find.record, find.score) for find in found.graph]
+        asked = [
+            {name: [(hit.record, hit.score) for hit in hits] for name, hits in signals.items()}
+            for signals in found.signals
+        ]
+        asked[0]["graph"] = [(find.record, find.score) for find in found.graph]
         details = {("graph", find.record): " > ".join(find.path) for find in found.graph}
-        ids = dict.fromkeys(ident for hits in signals.values() for ident, _ in hits)
+        ids = dict.fromkeys(ident for signals in asked for hits in signals.values() for ident, _ in hits)
         ids.update(dict.fromkeys(hit.record for hit in found.on_days))
-        first = Candidates(signals, details, self._glimpses(list(ids), where, left_out), found.days)
+        first = Candidates(asked, details, self._glimpses(list(ids), where, left_out), found.days)
         beside = self._glimpses(neighbours_wanted(first, self._recipe), where, left_out)
         return replace(first, glimpses={**first.glimpses, **beside})
 
