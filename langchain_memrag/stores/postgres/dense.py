@@ -18,7 +18,7 @@ from langchain_memrag.stores.base import DenseSignal, IndexEntry, SearchFilter, 
 from langchain_memrag.stores.postgres.codes import ROLES, VIEWS, microseconds, short_hash
 from langchain_memrag.stores.postgres.columns import ColumnWriter, halfvec, halfvecs
 from langchain_memrag.stores.postgres.database import Database
-from langchain_memrag.stores.postgres.narrowing import UNEXPIRED, conditions, parameters
+from langchain_memrag.stores.postgres.narrowing import UNEXPIRED, Permitted, conditions, parameters
 from langchain_memrag.stores.postgres.pools import Row
 
 __all__ = ["VectorTable", "create_vector_table", "vector_tables"]
@@ -147,6 +147,24 @@ class VectorTable:
             },
         )
 
+    def among(
+        self, signal: DenseSignal, where: SearchFilter, permitted: Permitted
+    ) -> tuple[bytes, Mapping[str, object]]:
+        """The statement that ranks a few entries, and its parameters."""
+        values = {
+            **parameters(where, signal.views, signal.depth),
+            "vector": halfvec(signal.vector),
+            "in_spaces": [space for space, _ in permitted],
+            "ids": [number for _, number in permitted],
+        }
+        return self._database.statement(
+            _HIT + "SELECT v.space, v.entry, v.embedding <#> %(vector)s::halfvec AS distance"
+            " FROM unnest(%(in_spaces)s::bigint[], %(ids)s::integer[]) a (space, id)"
+            " CROSS JOIN LATERAL (SELECT space, entry, embedding FROM {schema}.{table} WHERE space = a.space"
+            "  AND view = ANY(%(views)s) AND entry = a.id" + UNEXPIRED + " OFFSET 0) v" + _OF,
+            table=self.name,
+        ), values
+
     def query(
         self, signal: DenseSignal, where: SearchFilter, watermarks: Mapping[int, int]
     ) -> tuple[bytes, Mapping[str, object]]:
@@ -156,12 +174,10 @@ class VectorTable:
             signal: What to look for.
             where: What may be returned.
             watermarks: Spaces whose vectors stand in a copy with a neighbour graph, and up to which
-                entry they do. A narrowed search is exact all the same: it reads few vectors.
+                entry they do.
         """
         values = dict(parameters(where, signal.views, signal.depth))
         values["vector"] = halfvec(signal.vector)
-        if where.narrows:
-            watermarks = {}
         values["spaces"] = [space for space in where.spaces if space not in watermarks]
         values["candidates"] = max(CANDIDATES, 4 * signal.depth)
         parts = [self._exact("space = ANY(%(spaces)s)", where)] if values["spaces"] else []
@@ -175,14 +191,8 @@ class VectorTable:
                 "space = %(space_" + prefix + ")s AND entry > %(watermark_" + prefix + ")s"
             )
             parts.append(self._exact(behind, where))
-            parts += [self._graph(prefix, VIEWS[view]) for view in signal.views]
-        template: LiteralString = (
-            "SELECT e.space, e.record, e.view, e.part, -n.distance FROM (SELECT * FROM ("
-            + " UNION ALL ".join(parts)
-            + ") a ORDER BY distance, entry DESC LIMIT %(depth)s) n"
-            " JOIN {schema}.entry e ON e.space = n.space AND e.id = n.entry"
-        )
-        return self._database.statement(template, **names), values
+            parts += [self._graph(prefix, VIEWS[view], where) for view in signal.views]
+        return self._database.statement(_HIT + " UNION ALL ".join(parts) + _OF, **names), values
 
     def _exact(self, which: LiteralString, where: SearchFilter) -> LiteralString:
         rows: LiteralString = (
@@ -211,11 +221,18 @@ class VectorTable:
         )
 
     @staticmethod
-    def _graph(prefix: LiteralString, view: int) -> LiteralString:
+    def _graph(prefix: LiteralString, view: int, where: SearchFilter) -> LiteralString:
         code = str(view)
         return (
             "(SELECT %(space_" + prefix + ")s::bigint AS space, entry, embedding <#> %(vector)s::halfvec AS distance"
             " FROM {schema}.{copy_" + prefix + "} WHERE view = " + code
-            + " AND entry <= %(watermark_" + prefix + ")s" + UNEXPIRED
+            + " AND entry <= %(watermark_" + prefix + ")s" + UNEXPIRED + conditions(where)
             + " ORDER BY embedding <#> %(vector)s::halfvec LIMIT %(depth)s)"
         )  # fmt: skip
+
+
+_HIT: Final = "SELECT e.space, e.record, e.view, e.part, -n.distance FROM (SELECT * FROM ("
+_OF: Final = (
+    ") a ORDER BY distance, entry DESC LIMIT %(depth)s) n"
+    " JOIN {schema}.entry e ON e.space = n.space AND e.id = n.entry"
+)

@@ -18,13 +18,10 @@ from langchain_memrag.stores.base import IndexEntry, LexicalSignal, SearchFilter
 from langchain_memrag.stores.postgres.codes import VIEWS
 from langchain_memrag.stores.postgres.columns import ColumnWriter
 from langchain_memrag.stores.postgres.database import Database
-from langchain_memrag.stores.postgres.narrowing import conditions, parameters
+from langchain_memrag.stores.postgres.narrowing import Permitted, conditions, parameters
 from langchain_memrag.stores.postgres.pools import Row
 
-__all__ = ["FEW_PERMITTED", "Facts", "LexicalPlan", "Postings", "Spread", "TermSpread"]
-
-FEW_PERMITTED: Final = 1_000
-"""Entries that are rather looked up one by one than found among all."""
+__all__ = ["Facts", "LexicalPlan", "Postings", "Spread", "TermSpread"]
 
 _FEW: Final = 3_000
 """Postings that are not worth a second thought."""
@@ -56,7 +53,7 @@ class Facts:
 
     spread: Spread
     expired: bool
-    permitted: Sequence[tuple[int, int]] | None = None
+    permitted: Permitted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +111,6 @@ class Postings:
             " AND view = ANY(%(views)s) AND term = ANY(%(terms)s) AND df > 0 GROUP BY term"
         ), {**parameters(where, signal.views, signal.depth), "terms": list(signal.terms)}
 
-    def permitted_query(self, where: SearchFilter) -> tuple[bytes, Mapping[str, object]]:
-        """The statement that reads which entries a narrowed search may return, if they are few."""
-        return self._database.statement(
-            "SELECT space, id FROM {schema}.entry WHERE space = ANY(%(spaces)s)"
-            + conditions(where)
-            + " LIMIT %(few)s"
-        ), {**parameters(where, (), 0), "few": FEW_PERMITTED + 1}
-
     def plan(self, signal: LexicalSignal, where: SearchFilter, facts: Facts) -> LexicalPlan | None:
         """How a signal is answered fastest; `None` where nothing can answer it.
 
@@ -163,7 +152,7 @@ class Postings:
         self,
         terms: Mapping[int, float],
         values: dict[str, object],
-        permitted: Sequence[tuple[int, int]],
+        permitted: Permitted,
         facts: Facts,
     ) -> LexicalPlan:
         """Look up a few entries instead of reading what all entries hold."""

@@ -114,8 +114,11 @@ class NeighbourCopies:
         self._run(
             connection,
             space,
-            "CREATE TABLE {schema}.{copy} (expires_at timestamptz NOT NULL, entry integer PRIMARY KEY,"
-            " view smallint NOT NULL, embedding halfvec(" + width + ") STORAGE PLAIN NOT NULL)",
+            "CREATE TABLE {schema}.{copy} (occurred_at timestamptz NOT NULL, expires_at timestamptz NOT NULL,"
+            " session bigint NOT NULL, agent bigint NOT NULL, entry integer PRIMARY KEY,"
+            " view smallint NOT NULL, role smallint NOT NULL, embedding halfvec("
+            + width
+            + ") STORAGE PLAIN NOT NULL)",
         )
         self._fill(connection, space, 0, newest)
         needed = newest * (2 * self._vectors.width + 400) // _MEGABYTE + 1
@@ -136,8 +139,8 @@ class NeighbourCopies:
         self._run(
             connection,
             space,
-            "INSERT INTO {schema}.{copy} (expires_at, entry, view, embedding)"
-            " SELECT expires_at, entry, view, embedding FROM {schema}.{table} WHERE space = %(space)s"
+            "INSERT INTO {schema}.{copy}"
+            " SELECT occurred_at, expires_at, session, agent, entry, view, role, embedding FROM {schema}.{table} WHERE space = %(space)s"
             " AND view = ANY(%(views)s) AND entry > %(after)s AND entry <= %(upto)s",
             {"space": space, "views": _ALL_VIEWS, "after": after, "upto": upto},
         )

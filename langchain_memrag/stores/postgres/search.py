@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
 from typing import Final, cast
 from uuid import UUID
@@ -26,7 +26,8 @@ from langchain_memrag.stores.postgres.codes import VIEW_NAMES
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.dense import VectorTable, create_vector_table, vector_tables
 from langchain_memrag.stores.postgres.entries import EntryWriter
-from langchain_memrag.stores.postgres.lexical import FEW_PERMITTED, Facts, LexicalPlan, Postings, TermSpread
+from langchain_memrag.stores.postgres.lexical import Facts, LexicalPlan, Postings, TermSpread
+from langchain_memrag.stores.postgres.narrowing import FEW_PERMITTED, Permitted, permitted_query
 from langchain_memrag.stores.postgres.neighbours import NeighbourCopies, copies_of, drop_copies
 from langchain_memrag.stores.postgres.pools import Row
 
@@ -129,7 +130,14 @@ class PostgresSearch(SearchIndex):
         with self._planned("search", timeout) as connection:
             facts = self._facts(connection, signals, where)
             watermarks = self._watermarks(connection, signals, where)
-            answers = [self._ask(connection, signal, where, facts, watermarks()) for signal in signals]
+            answers: list[Callable[[], list[Row]]] = []
+            for signal in signals:
+                match signal:
+                    case DenseSignal():
+                        permitted = facts.permitted() if where.narrows else None
+                        answers.append(self._dense(connection, signal, where, watermarks(), permitted))
+                    case LexicalSignal():
+                        answers.append(self._lexical(connection, signal, where, facts.of(signal)))
             return [_ranked(answer()) for answer in answers]
 
     @contextmanager
@@ -150,7 +158,7 @@ class PostgresSearch(SearchIndex):
     ) -> Callable[[], Mapping[int, int]]:
         """Ask which spaces have a copy; the answer is read when it is needed."""
         depth = max((signal.depth for signal in signals if isinstance(signal, DenseSignal)), default=0)
-        if self._copies is None or not depth or where.narrows:
+        if self._copies is None or not depth:
             return dict
         least, most = _EFFORT
         marks = connection.execute(*self._copies.watermarks_query(where.spaces))
@@ -162,13 +170,12 @@ class PostgresSearch(SearchIndex):
 
     def _facts(
         self, connection: Connection[Row], signals: Sequence[Signal], where: SearchFilter
-    ) -> Callable[[LexicalSignal], Facts]:
-        """Ask what decides how words are scored; the answers are read when they are needed."""
-        lexical = [signal for signal in signals if isinstance(signal, LexicalSignal)]
-        if not lexical:
-            return lambda _: Facts({}, expired=False)
+    ) -> _PendingFacts:
+        """Ask what decides how a search is made; the answers are read when they are needed."""
         spreads = {
-            id(signal): connection.execute(*self._postings.spread_query(signal, where)) for signal in lexical
+            id(signal): connection.execute(*self._postings.spread_query(signal, where))
+            for signal in signals
+            if isinstance(signal, LexicalSignal)
         }
         expired = connection.execute(
             self._database.statement(
@@ -177,47 +184,51 @@ class PostgresSearch(SearchIndex):
             ),
             (list(where.spaces), where.now),
         )
-        permitted = connection.execute(*self._postings.permitted_query(where)) if where.narrows else None
+        permitted = (
+            connection.execute(*permitted_query(self._database, where)) if signals and where.narrows else None
+        )
+        return _PendingFacts(spreads, expired, permitted)
 
-        @lru_cache(maxsize=1)
-        def shared() -> tuple[bool, list[tuple[int, int]] | None]:
-            row = expired.fetchone()
-            few = None if permitted is None else cast("list[tuple[int, int]]", permitted.fetchall())
-            return bool(row and row[0]), few if few is not None and len(few) <= FEW_PERMITTED else None
-
-        def of(signal: LexicalSignal) -> Facts:
-            rows = cast("list[tuple[int, int, float]]", spreads[id(signal)].fetchall())
-            some_expired, few = shared()
-            spread = {term: TermSpread(count, peak) for term, count, peak in rows}
-            return Facts(spread, some_expired, few)
-
-        return of
-
-    def _ask(
+    def _dense(
         self,
         connection: Connection[Row],
-        signal: Signal,
+        signal: DenseSignal,
         where: SearchFilter,
-        facts: Callable[[LexicalSignal], Facts],
         watermarks: Mapping[int, int],
+        permitted: Permitted | None,
     ) -> Callable[[], list[Row]]:
         """Send what answers a signal; the answer is read when all are under way."""
-        match signal:
-            case DenseSignal():
-                if self._vectors is None:
-                    return list
-                return connection.execute(*self._vectors.query(signal, where, watermarks)).fetchall
-            case LexicalSignal():
-                known = facts(signal)
-                plan = self._postings.plan(signal, where, known)
-                if plan is None:
-                    return list
-                first = connection.execute(plan.query, plan.values)
-                if plan.bound is None:
-                    return first.fetchall
-                return partial(
-                    self._complete, connection, first, plan.bound, self._postings.full(signal, where, known)
-                )
+        if self._vectors is None:
+            return list
+        if permitted is not None:
+            return connection.execute(*self._vectors.among(signal, where, permitted)).fetchall
+        first = connection.execute(*self._vectors.query(signal, where, watermarks))
+        if not watermarks or not where.narrows:
+            return first.fetchall
+        vectors = self._vectors
+
+        def enough() -> list[Row]:
+            # A graph gives up when it meets too few of those that it may return.
+            rows = first.fetchall()
+            if len(rows) >= signal.depth:
+                return rows
+            return connection.execute(*vectors.query(signal, where, {})).fetchall()
+
+        return enough
+
+    def _lexical(
+        self, connection: Connection[Row], signal: LexicalSignal, where: SearchFilter, facts: Facts
+    ) -> Callable[[], list[Row]]:
+        """Send what answers a signal; the answer is read when all are under way."""
+        plan = self._postings.plan(signal, where, facts)
+        if plan is None:
+            return list
+        first = connection.execute(plan.query, plan.values)
+        if plan.bound is None:
+            return first.fetchall
+        return partial(
+            self._complete, connection, first, plan.bound, self._postings.full(signal, where, facts)
+        )
 
     @staticmethod
     def _complete(
@@ -271,6 +282,35 @@ class PostgresSearch(SearchIndex):
         """See `SearchIndex.prepare`."""
         if self._copies is not None:
             self._copies.advance(space)
+
+
+class _PendingFacts:
+    """What was asked before a search; each answer is read once."""
+
+    def __init__(
+        self, spreads: Mapping[int, Cursor[Row]], expired: Cursor[Row], permitted: Cursor[Row] | None
+    ) -> None:
+        self._spreads = spreads
+        self._expired = expired
+        self._permitted = permitted
+
+    @cached_property
+    def _shared(self) -> tuple[bool, Permitted | None]:
+        row = self._expired.fetchone()
+        few: Permitted | None = None
+        if self._permitted is not None:
+            few = cast("list[tuple[int, int]]", self._permitted.fetchall())
+        return bool(row and row[0]), few if few is not None and len(few) <= FEW_PERMITTED else None
+
+    def permitted(self) -> Permitted | None:
+        """The entries that a narrowed search may return, if they are few."""
+        return self._shared[1]
+
+    def of(self, signal: LexicalSignal) -> Facts:
+        """What decides how a lexical signal is answered."""
+        rows = cast("list[tuple[int, int, float]]", self._spreads[id(signal)].fetchall())
+        expired, permitted = self._shared
+        return Facts({term: TermSpread(count, peak) for term, count, peak in rows}, expired, permitted)
 
 
 def _ranked(rows: Sequence[Row]) -> list[RawHit]:

@@ -21,10 +21,11 @@ CREATE TABLE {schema}.entry (
     also uuid[] NOT NULL
 );
 
--- Covering: a narrowed lexical query reads a whole space from it.
+-- Covering: a search narrowed by role, agent or time reads which entries it may return from it.
 CREATE UNIQUE INDEX entry_id ON {schema}.entry (space, id)
     INCLUDE (occurred_at, expires_at, session, agent, role);
 CREATE UNIQUE INDEX entry_record ON {schema}.entry (space, record, view, part);
+CREATE INDEX entry_session ON {schema}.entry (space, session, id) WHERE session <> 0;
 CREATE INDEX entry_expiry ON {schema}.entry (space, expires_at) INCLUDE (id) WHERE expires_at < 'infinity';
 
 -- Which entries hold the words of a record that is not their own.
