@@ -150,6 +150,9 @@ class Background:
                 )
         finally:
             self._nudge = None
+            # A second time where it was opened; where opening was cut off, nothing else ends the pool's
+            # tasks: one that was just connecting has swallowed its cancellation and waits for work.
+            await connector.close_async()
             threads.close()
 
     def _tasks(self, app: procrastinate.App, threads: Threads) -> _HealTask:
