@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,6 +11,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from psycopg import Connection
 
 from langchain_memrag.errors import ConfigurationError, NotFoundError, StoreUnavailableError
 from langchain_memrag.stores.base import DenseSignal, IndexEntry, LexicalSignal, SearchFilter
@@ -383,3 +385,79 @@ class TestCopies:
         index.prepare(space)
         assert index.unprepared() == []
         assert len(found(index, space, entries[0].vector, 500)) == self.COUNT
+
+
+class TestPlans:
+    """What recall runs reads indexes alone, whatever the planner believes of the tables."""
+
+    @pytest.fixture
+    def index(self, database: Database, width: int) -> PostgresSearch:
+        index = open_search(database, width)
+        for _ in range(3):
+            space = add_space(database)
+            entries = random_entries(space, 300, width)
+            index.upsert([replace(entry, terms={1: 1.0, n % 7 + 2: 2.0}) for n, entry in enumerate(entries)])
+        with database.connection("analyse") as connection:
+            for table in ("entry", "posting", "vector_1", "term_stat"):
+                connection.execute(database.statement("ANALYZE {schema}.{t}", t=table))
+        return index
+
+    @pytest.mark.parametrize("narrowed", [{}, {"session": "s"}, {"roles": ("user",), "since": NOW}])
+    def test_indexes_only(
+        self,
+        database: Database,
+        index: PostgresSearch,
+        narrowed: dict[str, object],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        space = add_space(database)
+        index.upsert([make_entry(space, terms={1: 1.0}, session="s", expires_at=NOW)])
+        plans: list[str] = []
+        execute = Connection.execute
+
+        def explained(self: Connection[object], query: object, *args: object, **options: object) -> object:
+            text = query if isinstance(query, bytes) else str(query).encode()
+            if text.startswith((b"SELECT", b"WITH")) and b"set_config" not in text:
+                rows = execute(self, b"EXPLAIN " + text, *args, **options).fetchall()
+                plans.append("\n".join(str(row[0]) for row in rows))
+            return execute(self, query, *args, **options)
+
+        monkeypatch.setattr(Connection, "execute", explained)
+        signals = [
+            DenseSignal("d", ("turn",), 5, unit(1, width=index._vectors.width if index._vectors else 0)),
+            LexicalSignal("l", ("turn", "pair"), 5, {1: 1.0, 3: 2.0}),
+        ]
+        index.search(signals, SearchFilter(spaces=(space, space + 1), now=NOW, **narrowed))
+        StatisticsReader(database).statistics([space], ["turn"], [1, 3])
+        assert len(plans) >= 5
+        relations = ("entry", "posting", "vector_1", "term_stat")
+        for plan in plans[:-1]:
+            assert not [
+                line
+                for line in plan.splitlines()
+                if "Seq Scan on" in line and any(r in line for r in relations)
+            ], plan
+        assert any("Index Only Scan using posting_term" in plan for plan in plans)
+        assert any("Index Only Scan using vector_1_cover" in plan for plan in plans) or narrowed
+
+
+def test_maintenance_vacuums_what_was_filled(database: Database) -> None:
+    index, space = open_search(database, 8), add_space(database)
+    index.upsert(random_entries(space, 5100, 8))
+
+    def unvacuumed() -> object:
+        with database.connection("look") as connection:
+            row = connection.execute(
+                "SELECT pg_stat_force_next_flush(), n_ins_since_vacuum FROM pg_stat_all_tables"
+                " WHERE schemaname = %s AND relname = 'vector_1'",
+                (database.schema,),
+            ).fetchone()
+        return row[1] if row else None
+
+    deadline = time.monotonic() + 20
+    while unvacuumed() != 5100 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    index.maintain()
+    while unvacuumed() != 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert unvacuumed() == 0

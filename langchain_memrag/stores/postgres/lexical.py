@@ -26,7 +26,7 @@ __all__ = ["Facts", "LexicalPlan", "Postings", "Spread", "TermSpread"]
 _FEW: Final = 3_000
 """Postings that are not worth a second thought."""
 
-_TYPICAL: Final = 0.4
+_TYPICAL: Final = 0.6
 """What part of its peak a word weighs in a middling entry; a guess that costs time alone if it is wrong."""
 
 
