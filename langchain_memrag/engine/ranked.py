@@ -19,7 +19,7 @@ from langchain_memrag.ranking import (
     recency,
     spread,
 )
-from langchain_memrag.records import Episode, Hit, RecallOptions, SignalScore
+from langchain_memrag.records import Episode, Hit, RecallOptions, SignalScore, local_time
 from langchain_memrag.stores.postgres.episodes import Glimpse
 
 __all__ = ["Candidates", "Ranked", "hits_of", "neighbours_wanted", "rank"]
@@ -29,7 +29,7 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """All that a ranking is made of.
+    """All that a ranking is made of. Records go by the integers of their ids, which compare fast.
 
     Attributes:
         asked: For the whole message, and for each single question of it, signal name to
@@ -39,9 +39,9 @@ class Candidates:
         days: The days that the question names.
     """
 
-    asked: Sequence[Mapping[str, Sequence[tuple[UUID, float]]]]
-    details: Mapping[tuple[str, UUID], str]
-    glimpses: Mapping[UUID, Glimpse]
+    asked: Sequence[Mapping[str, Sequence[tuple[int, float]]]]
+    details: Mapping[tuple[str, int], str]
+    glimpses: Mapping[int, Glimpse]
     days: tuple[DayRange, ...] = ()
 
 
@@ -59,7 +59,7 @@ class Ranked:
     shares: tuple[Share, ...]
 
 
-def neighbours_wanted(candidates: Candidates, recipe: Recipe) -> list[UUID]:
+def neighbours_wanted(candidates: Candidates, recipe: Recipe) -> list[int]:
     """Turns that no arm found, but that stand beside the best that some arm did find."""
     best = [hit.id for hit in _fused(candidates, recipe)[: recipe.spread_from]]
     beside = (
@@ -88,11 +88,14 @@ def rank(candidates: Candidates, recipe: Recipe, now: datetime, wanted: int) -> 
     _add_neighbours(shares, scores, candidates, recipe)
     _add_days(shares, candidates, recipe)
     _add_recency(shares, max(scores.values(), default=0.0), candidates, recipe, now)
-    found = [Ranked(ident, sum(one.share for one in own), tuple(own)) for ident, own in shares.items()]
+    found = [
+        Ranked(candidates.glimpses[ident].id, sum(one.share for one in own), tuple(own))
+        for ident, own in shares.items()
+    ]
 
     def order(one: Ranked) -> tuple[float, datetime, int]:
-        episode = candidates.glimpses[one.id].episode
-        return one.score, episode.occurred_at, episode.seq
+        glimpse = candidates.glimpses[one.id.int]
+        return one.score, glimpse.occurred_at, glimpse.seq
 
     # Equal scores: what was said last first.
     return _distinct(sorted(found, key=order, reverse=True), candidates, recipe, 2 * wanted)
@@ -109,7 +112,7 @@ def hits_of(
     return hits, sum(sizes[position] for position in chosen)
 
 
-def _fused(candidates: Candidates, recipe: Recipe) -> list[Fused[UUID]]:
+def _fused(candidates: Candidates, recipe: Recipe) -> list[Fused[int]]:
     shown = (
         {
             name: [(ident, score) for ident, score in hits if ident in candidates.glimpses]
@@ -121,7 +124,7 @@ def _fused(candidates: Candidates, recipe: Recipe) -> list[Fused[UUID]]:
 
 
 def _add_neighbours(
-    shares: dict[UUID, list[Share]], scores: Mapping[UUID, float], candidates: Candidates, recipe: Recipe
+    shares: dict[int, list[Share]], scores: Mapping[int, float], candidates: Candidates, recipe: Recipe
 ) -> None:
     before = {ident: one.before for ident, one in candidates.glimpses.items()}
     after = {ident: one.after for ident, one in candidates.glimpses.items()}
@@ -133,21 +136,23 @@ def _add_neighbours(
         shares.setdefault(ident, []).append(Share("neighbours", gain, position, gain))
 
 
-def _add_days(shares: dict[UUID, list[Share]], candidates: Candidates, recipe: Recipe) -> None:
-    said = ((ident, one.episode.said_at.date()) for ident, one in candidates.glimpses.items())
-    for ident, day in said:
+def _add_days(shares: dict[int, list[Share]], candidates: Candidates, recipe: Recipe) -> None:
+    if not candidates.days:
+        return
+    for ident, one in candidates.glimpses.items():
+        day = local_time(one.occurred_at, one.utc_offset).date()
         if any(days.covers(day) for days in candidates.days):
             shares.setdefault(ident, []).append(Share("time", 1.0, 1, recipe.named_day))
 
 
 def _add_recency(
-    shares: dict[UUID, list[Share]], best: float, candidates: Candidates, recipe: Recipe, now: datetime
+    shares: dict[int, list[Share]], best: float, candidates: Candidates, recipe: Recipe, now: datetime
 ) -> None:
     if not recipe.recency_weight:
         return
-    newest = sorted(shares, key=lambda ident: candidates.glimpses[ident].episode.occurred_at, reverse=True)
+    newest = sorted(shares, key=lambda ident: candidates.glimpses[ident].occurred_at, reverse=True)
     for position, ident in enumerate(newest, 1):
-        age = (now - candidates.glimpses[ident].episode.occurred_at).total_seconds() / _DAY
+        age = (now - candidates.glimpses[ident].occurred_at).total_seconds() / _DAY
         fresh = recency(age, recipe.half_life_days)
         shares[ident].append(Share("recency", fresh, position, recipe.recency_weight * best * fresh))
 
@@ -158,7 +163,7 @@ def _distinct(ranked: Sequence[Ranked], candidates: Candidates, recipe: Recipe, 
     for one in ranked:
         if len(kept) == most:
             break
-        words = _words(candidates.glimpses[one.id].episode.content)
+        words = _words(candidates.glimpses[one.id.int].text)
         if any(_overlap(words, other) >= recipe.duplicate for other in seen):
             continue
         seen.append(words)
@@ -195,7 +200,7 @@ def _hit(one: Ranked, episode: Episode, candidates: Candidates) -> Hit:
                 score=share.score,
                 rank=share.rank,
                 share=share.share,
-                detail=candidates.details.get((share.signal, episode.id), ""),
+                detail=candidates.details.get((share.signal, episode.id.int), ""),
             )
             for share in sorted(one.shares, key=lambda share: -share.share)
         ),

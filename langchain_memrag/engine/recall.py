@@ -51,6 +51,9 @@ VIEWS: Final[tuple[View, ...]] = get_args(View)
 QUERY_LIMIT: Final = 4000
 """Characters of a question that are looked at; nobody asks more, but an agent may paste a page."""
 
+GRAPH_LIMIT: Final = 30
+"""Records from the graph: they add a little to what words and vectors find."""
+
 GLIMPSE: Final = 2000
 """Characters of a text by which two are told to say the same."""
 
@@ -169,7 +172,7 @@ class Recaller:
         yield from self._indexing.ready()
         where = _filter(space, options, now)
         watch.lap("prepare")
-        found = yield from self._run_arms(asked, intent, where, options.timeout, watch)
+        found = yield from self._run_arms(asked, intent, where, options, watch)
         candidates = self._candidates(found, where, _LeftOut.of(text, options))
         watch.lap("read")
         ranked = rank(candidates, self._recipe, now, options.k)
@@ -197,10 +200,11 @@ class Recaller:
         return self._episodes.last(space, scope.session_id, options.working, now)
 
     def _run_arms(
-        self, text: str, intent: Intent, where: SearchFilter, timeout: float, watch: _Stopwatch
+        self, text: str, intent: Intent, where: SearchFilter, options: RecallOptions, watch: _Stopwatch
     ) -> Flow[_Found]:
         asked = (text, *questions_of(text)) if self._recipe.single_questions else (text,)
-        lexical, days, dated = self._by_words(asked, where)
+        depth, timeout = max(self._recipe.depth, options.k), options.timeout
+        lexical, days, dated = self._by_words(asked, where, depth)
         watch.lap("statistics")
         # Words and graph are looked up while the model embeds the questions.
         arms = [self._search("lexical", lexical, where, timeout)] if lexical else []
@@ -215,7 +219,7 @@ class Recaller:
                     degraded.append(Degradation(arm="dense", reason=reason))
                     break
                 dense.extend(
-                    (number, DenseSignal(f"dense:{view}", (view,), self._recipe.depth, reply.vectors[0]))
+                    (number, DenseSignal(f"dense:{view}", (view,), depth, reply.vectors[0]))
                     for view in _views(self._recipe, "dense")
                 )
             watch.lap("embed")
@@ -242,7 +246,7 @@ class Recaller:
         )
 
     def _by_words(
-        self, asked: Sequence[str], where: SearchFilter
+        self, asked: Sequence[str], where: SearchFilter, depth: int
     ) -> tuple[list[tuple[int, Signal]], tuple[DayRange, ...], list[SearchFilter]]:
         """What can be read off the words of the questions: lexical signals, and the days that are named."""
         words = [[term_hash(term) for term in query_terms(one)] for one in asked]
@@ -251,7 +255,7 @@ class Recaller:
         lexical: list[tuple[int, Signal]] = [
             (number, signal)
             for number, own in enumerate(words)
-            for signal in _lexical_signals(own, statistics, self._recipe)
+            for signal in _lexical_signals(own, statistics, self._recipe, depth)
         ]
         days = named_days(asked[0], where.now.date()) if self._recipe.named_day else ()
         return lexical, days, self._dated(where, days)
@@ -270,7 +274,7 @@ class Recaller:
         recipe = self._recipe
         hops = recipe.relational_hops if intent.category == "relational" else recipe.graph_hops
         return self._threads.submit(
-            self._graph.expand, where, seeds, hops=hops, limit=recipe.depth, timeout=timeout
+            self._graph.expand, where, seeds, hops=hops, limit=GRAPH_LIMIT, timeout=timeout
         )
 
     def _dated(self, where: SearchFilter, days: tuple[DayRange, ...]) -> list[SearchFilter]:
@@ -281,25 +285,22 @@ class Recaller:
 
     def _candidates(self, found: _Found, where: SearchFilter, left_out: _LeftOut) -> Candidates:
         asked = [
-            {name: [(hit.record, hit.score) for hit in hits] for name, hits in signals.items()}
+            {name: [(hit.record.int, hit.score) for hit in hits] for name, hits in signals.items()}
             for signals in found.signals
         ]
-        asked[0]["graph"] = [(find.record, find.score) for find in found.graph]
-        details = {("graph", find.record): " > ".join(find.path) for find in found.graph}
+        asked[0]["graph"] = [(find.record.int, find.score) for find in found.graph]
+        details = {("graph", find.record.int): " > ".join(find.path) for find in found.graph}
         ids = dict.fromkeys(ident for signals in asked for hits in signals.values() for ident, _ in hits)
-        ids.update(dict.fromkeys(hit.record for hit in found.on_days))
+        ids.update(dict.fromkeys(hit.record.int for hit in found.on_days))
         first = Candidates(asked, details, self._glimpses(list(ids), where, left_out), found.days)
         beside = self._glimpses(neighbours_wanted(first, self._recipe), where, left_out)
         return replace(first, glimpses={**first.glimpses, **beside})
 
-    def _glimpses(self, ids: Sequence[UUID], where: SearchFilter, left_out: _LeftOut) -> dict[UUID, Glimpse]:
+    def _glimpses(self, ids: Sequence[int], where: SearchFilter, left_out: _LeftOut) -> dict[int, Glimpse]:
         span = max(len(self._recipe.before), len(self._recipe.after))
-        found = self._episodes.glimpses(where.spaces, ids, where.now, span=span, clip=GLIMPSE)
-        return {
-            one.episode.id: one
-            for one in found
-            if _allowed(one.episode, where) and not left_out.covers(one.episode)
-        }
+        wanted = [UUID(int=ident) for ident in ids]
+        found = self._episodes.glimpses(where.spaces, wanted, where.now, span=span, clip=GLIMPSE)
+        return {one.id.int: one for one in found if _allowed(one, where) and not left_out.covers(one)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,15 +315,15 @@ class _LeftOut:
         texts = [query, *(one for one in options.in_prompt if isinstance(one, str))]
         return cls(
             frozenset(one for one in options.in_prompt if isinstance(one, UUID)),
-            frozenset(_folded(text) for text in texts),
+            frozenset(_folded(normalise(text)) for text in texts),
         )
 
-    def covers(self, episode: Episode) -> bool:
-        return episode.id in self.ids or _folded(episode.content) in self.texts
+    def covers(self, glimpse: Glimpse) -> bool:
+        return glimpse.id in self.ids or _folded(glimpse.text) in self.texts
 
 
 def _folded(text: str) -> str:
-    return " ".join(normalise(text)[:GLIMPSE].casefold().split())
+    return " ".join(text[:GLIMPSE].casefold().split())
 
 
 def _filter(space: int, options: RecallOptions, now: datetime) -> SearchFilter:
@@ -338,14 +339,14 @@ def _filter(space: int, options: RecallOptions, now: datetime) -> SearchFilter:
     )
 
 
-def _allowed(episode: Episode, where: SearchFilter) -> bool:
+def _allowed(glimpse: Glimpse, where: SearchFilter) -> bool:
     """What the graph, which knows nothing of sessions and roles, may have let through."""
     return (
-        (where.session is None or episode.scope.session_id == where.session)
-        and (where.agent is None or episode.scope.agent_id == where.agent)
-        and (where.roles is None or episode.role in where.roles)
-        and (where.since is None or episode.occurred_at >= where.since)
-        and (where.until is None or episode.occurred_at < where.until)
+        (where.session is None or glimpse.session == where.session)
+        and (where.agent is None or glimpse.agent == where.agent)
+        and (where.roles is None or glimpse.role in where.roles)
+        and (where.since is None or glimpse.occurred_at >= where.since)
+        and (where.until is None or glimpse.occurred_at < where.until)
     )
 
 
@@ -353,7 +354,9 @@ def _views(recipe: Recipe, arm: Literal["dense", "lexical"]) -> tuple[View, ...]
     return tuple(view for view in VIEWS if recipe.weights.get(f"{arm}:{view}"))
 
 
-def _lexical_signals(words: Sequence[int], statistics: Statistics, recipe: Recipe) -> list[LexicalSignal]:
+def _lexical_signals(
+    words: Sequence[int], statistics: Statistics, recipe: Recipe, depth: int
+) -> list[LexicalSignal]:
     signals = []
     for view in _views(recipe, "lexical"):
         total = statistics.entries.get(view, 0)
@@ -366,9 +369,7 @@ def _lexical_signals(words: Sequence[int], statistics: Statistics, recipe: Recip
         rarest = sorted(weights, key=lambda word: (-weights[word], word))[:TERM_LIMIT]
         if rarest:
             signals.append(
-                LexicalSignal(
-                    f"lexical:{view}", (view,), recipe.depth, {word: weights[word] for word in rarest}
-                )
+                LexicalSignal(f"lexical:{view}", (view,), depth, {word: weights[word] for word in rarest})
             )
     return signals
 

@@ -22,8 +22,9 @@ _COLUMNS: Final = (
     "e.id, e.seq, s.key, e.session, e.agent, e.role, e.speaker, e.content, e.occurred_at, e.utc_offset,"
     " e.recorded_at, e.source, e.key, e.expires_at, e.metadata::text"
 )
-_GLIMPSE: Final = _COLUMNS.replace("e.content", "left(e.content, %(clip)s)").replace(
-    "e.metadata::text", "'{{}}'"
+_GLIMPSE: Final = (
+    "e.id, e.session, e.agent, e.role, coalesce(e.speaker, e.role), left(e.content, %(clip)s), e.occurred_at,"
+    " e.utc_offset, e.seq"
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK: Final = timedelta(microseconds=1)
@@ -33,17 +34,33 @@ _ALIVE: Final = " (e.expires_at IS NULL OR e.expires_at > %(now)s) "
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
-    """An episode with only the start of its text, and the exchange that it is part of.
+    """What ranking needs of an episode, and the exchange that it is part of.
+
+    Neighbours are given as the integers of their ids: ranking compares ids thousands of times.
 
     Attributes:
-        episode: Its content is clipped, its metadata left out.
-        before: Ids of the turns before it in its session, nearest first, as long as speakers alternate.
-        after: Ids of the turns after it, likewise.
+        id: The episode's id.
+        session: Its session, if any.
+        agent: Its agent, if any.
+        role: Whose message it was.
+        text: The start of what was said.
+        occurred_at: When, in UTC.
+        utc_offset: Seconds east of UTC of the speaker's clock.
+        seq: Its place in the space's sequence.
+        before: The turns before it in its session, nearest first, as long as speakers alternate.
+        after: The turns after it, likewise.
     """
 
-    episode: Episode
-    before: tuple[UUID, ...]
-    after: tuple[UUID, ...]
+    id: UUID
+    session: str | None
+    agent: str | None
+    role: Role
+    text: str
+    occurred_at: datetime
+    utc_offset: int
+    seq: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
 
 
 class EpisodeReader:
@@ -110,7 +127,7 @@ class EpisodeReader:
             return []
         rows = self._rows(
             "read episodes",
-            f"SELECT {_GLIMPSE}, b.ids, b.who, a.ids, a.who{_FROM}"
+            f"SELECT {_GLIMPSE}, b.ids, b.who, a.ids, a.who FROM {{schema}}.episode e "
             + _side("b", "<", "DESC")
             + _side("a", ">", "ASC")
             + f"WHERE e.space = ANY(%(spaces)s) AND e.id = ANY(%(ids)s) AND{_ALIVE}",
@@ -198,19 +215,29 @@ def _side(name: str, beyond: str, order: str) -> str:
 
 
 def _glimpse(row: Row) -> Glimpse:
-    episode = _episode(row[:-4])
-    before_ids, before_who, after_ids, after_who = row[-4:]
-    who = episode.speaker_or_role
-    return Glimpse(episode, _exchange(who, before_ids, before_who), _exchange(who, after_ids, after_who))
+    (ident, session, agent, role, who, text, occurred_at, offset, seq, before, earlier, after, later) = row
+    speaker = cast("str", who)
+    return Glimpse(
+        cast("UUID", ident),
+        cast("str", session) or None,
+        cast("str | None", agent),
+        cast("Role", role),
+        cast("str", text),
+        cast("datetime", occurred_at),
+        cast("int", offset),
+        cast("int", seq),
+        _exchange(speaker, before, earlier),
+        _exchange(speaker, after, later),
+    )
 
 
-def _exchange(who: str, ids: object, speakers: object) -> tuple[UUID, ...]:
-    chain: list[UUID] = []
+def _exchange(who: str, ids: object, speakers: object) -> tuple[int, ...]:
+    chain: list[int] = []
     turns = zip(cast("Sequence[UUID]", ids or ()), cast("Sequence[str]", speakers or ()), strict=True)
     for ident, speaker in turns:
         if speaker == who:
             break  # two turns of one speaker in a row: the exchange ends here
-        chain.append(ident)
+        chain.append(ident.int)
         who = speaker
     return tuple(chain)
 

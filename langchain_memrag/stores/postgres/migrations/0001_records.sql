@@ -34,7 +34,8 @@ CREATE TABLE {schema}.episode (
 );
 
 CREATE UNIQUE INDEX episode_key ON {schema}.episode (space, key) WHERE key IS NOT NULL;
-CREATE INDEX episode_session ON {schema}.episode (space, session, seq);
+-- Covering: what stands beside a turn, and who said it, is read from the index alone.
+CREATE INDEX episode_session ON {schema}.episode (space, session, seq) INCLUDE (id, role, speaker);
 CREATE INDEX episode_time ON {schema}.episode (space, occurred_at, seq);
 CREATE INDEX episode_expiry ON {schema}.episode (expires_at, space) WHERE expires_at IS NOT NULL;
 
