@@ -372,6 +372,51 @@ class TestCopies:
         assert len(found(index, space, entries[0].vector, 500)) == self.COUNT - 1
         assert entries[0].record not in found(index, space, entries[0].vector, 500)
 
+    def test_clearing_does_not_wait_for_who_copies(
+        self,
+        database: Database,
+        index: PostgresSearch,
+        space: int,
+        width: int,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        index.upsert(random_entries(space, 60, width, seed=6))
+        settle = NeighbourCopies._settle
+
+        def cleared_meanwhile(self: NeighbourCopies, *args: object) -> None:
+            with monkeypatch.context() as plain:
+                plain.setattr(NeighbourCopies, "_settle", settle)
+                clearer = threading.Thread(target=index.clear, args=(space,))
+                clearer.start()
+                clearer.join(20)
+                assert not clearer.is_alive()
+            settle(self, *args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(NeighbourCopies, "_settle", cleared_meanwhile)
+        NeighbourCopies(database, VectorTable(database, 1, width), big=self.COUNT, behind=50).advance(space)
+        monkeypatch.undo()
+        assert index.count(space) == 0
+        assert found(index, space, unit(1, width=width)) == []
+        index.upsert(random_entries(space, self.COUNT, width))
+        assert index.unprepared() == [space]
+        index.prepare(space)
+        assert len(found(index, space, unit(1, width=width), 1000)) == self.COUNT
+
+    def test_a_copy_that_is_dropped_during_a_search(
+        self, index: PostgresSearch, space: int, entries: list[IndexEntry], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        query = VectorTable.query
+        vanished = []
+
+        def vanishing(self: VectorTable, signal: object, where: object, marks: dict[int, int]) -> object:
+            if not vanished:
+                vanished.append(1)
+                marks = {space + 1000: 5, **marks}
+            return query(self, signal, where, marks)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(VectorTable, "query", vanishing)
+        assert found(index, space, entries[0].vector)[0] == entries[0].record
+
     def test_one_copy_however_many_make_it(
         self, database: Database, width: int, space: int, entries: list[IndexEntry]
     ) -> None:

@@ -84,11 +84,7 @@ class NeighbourCopies:
         """One transaction of work; tells whether there is more."""
         with self._database.transaction("index big spaces") as work:
             connection = work.connection
-            locked = connection.execute(
-                "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s)), set_config('statement_timeout', '0', true)",
-                (f"{self._database.schema}.{self._vectors.name}", space),
-            ).fetchone()
-            if locked is None or not locked[0]:
+            if not _alone(self._database, connection, f"{self._vectors.name}_space_{space}"):
                 return False
             row = connection.execute(
                 self._database.statement(
@@ -111,6 +107,7 @@ class NeighbourCopies:
 
     def _create(self, connection: Connection[Row], space: int, newest: int) -> None:
         width = str(self._vectors.width)
+        self._run(connection, space, "DROP TABLE IF EXISTS {schema}.{copy}")
         self._run(
             connection,
             space,
@@ -156,7 +153,15 @@ class NeighbourCopies:
             "SELECT id FROM {schema}.space WHERE id = %(space)s FOR UPDATE",
             {"space": space},
         )
-        if not held:
+        values = {"space": space, "embedder": self._vectors.embedder, "after": after, "upto": upto}
+        known = self._run(
+            connection,
+            space,
+            "SELECT watermark FROM {schema}.ann WHERE space = %(space)s AND embedder = %(embedder)s",
+            values,
+        )
+        if not held or (after and not known):
+            # Cleared meanwhile, by one who could not wait for us.
             self._run(connection, space, "DROP TABLE {schema}.{copy}")
             return
         self._run(
@@ -165,14 +170,14 @@ class NeighbourCopies:
             "DELETE FROM {schema}.{copy} c WHERE c.entry > %(after)s AND c.entry <= %(upto)s"
             " AND NOT EXISTS (SELECT FROM {schema}.{table} v WHERE v.space = %(space)s"
             "  AND v.view = c.view AND v.entry = c.entry)",
-            {"space": space, "after": after, "upto": upto},
+            values,
         )
         self._run(
             connection,
             space,
             "INSERT INTO {schema}.ann (space, embedder, watermark) VALUES (%(space)s, %(embedder)s, %(upto)s)"
             " ON CONFLICT (space, embedder) DO UPDATE SET watermark = excluded.watermark",
-            {"space": space, "embedder": self._vectors.embedder, "upto": upto},
+            values,
         )
 
     def _run(
@@ -196,7 +201,24 @@ def copies_of(database: Database, connection: Connection[Row], space: int) -> li
 
 
 def drop_copies(database: Database, connection: Connection[Row], space: int) -> None:
-    """Drop the copies of a space, inside a transaction that holds the lock of the space."""
+    """Drop the copies of a space, inside a transaction that holds the lock of the space.
+
+    A copy that is being taken further is emptied instead: whoever is at it waits for the lock of the
+    space, so nobody may wait for him. He drops it when he finds that it is not registered any more.
+    """
     for copy in copies_of(database, connection, space):
-        connection.execute(database.statement("DROP TABLE IF EXISTS {schema}.{copy}", copy=copy))
+        template: LiteralString = (
+            "DROP TABLE IF EXISTS {schema}.{copy}"
+            if _alone(database, connection, copy)
+            else "DELETE FROM {schema}.{copy}"
+        )
+        connection.execute(database.statement(template, copy=copy))
     connection.execute(database.statement("DELETE FROM {schema}.ann WHERE space = %s"), (space,))
+
+
+def _alone(database: Database, connection: Connection[Row], copy: str) -> bool:
+    """Whether nobody else is at a copy, and will not be until the transaction ends."""
+    row = connection.execute(
+        "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", (f"{database.schema}.{copy}",)
+    ).fetchone()
+    return row is not None and bool(row[0])

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg import Connection, Cursor
 
-from langchain_memrag.errors import NotFoundError
+from langchain_memrag.errors import NotFoundError, SchemaError
 from langchain_memrag.stores.base import (
     DenseSignal,
     IndexEntry,
@@ -130,6 +130,15 @@ class PostgresSearch(SearchIndex):
             for signal in signals:
                 if isinstance(signal, DenseSignal):
                     self._vectors.check(signal.vector)
+        try:
+            return self._search(signals, where, timeout)
+        except SchemaError:
+            # A copy was dropped between being read of and being read: it is not read of any more.
+            return self._search(signals, where, timeout)
+
+    def _search(
+        self, signals: Sequence[Signal], where: SearchFilter, timeout: float | None
+    ) -> list[list[RawHit]]:
         with self._planned("search", timeout) as connection:
             facts = self._facts(connection, signals, where)
             watermarks = self._watermarks(connection, signals, where)
