@@ -9,7 +9,8 @@ from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector.psycopg import HalfVector, register_vector
+from pgvector.psycopg import register_vector
+from pgvector.psycopg.halfvec import HalfVector
 from servers import Throwaway, connect
 
 __all__ = ["FLOORS", "Floor"]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 import psycopg
 import pytest
-from pgvector.psycopg import HalfVector
+from pgvector.psycopg.halfvec import HalfVector
 
 from langchain_memrag.errors import ConfigurationError, StoreError, StoreUnavailableError
 from langchain_memrag.stores.postgres.database import Database
