@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, cast
+from typing import cast
 from uuid import UUID
 
 from psycopg import Connection
@@ -23,23 +21,9 @@ from langchain_memrag.stores.base import (
 )
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.pools import Row
+from langchain_memrag.stores.postgres.walk import GraphWalk
 
 __all__ = ["PostgresGraph"]
-
-DECAY: Final = 0.5
-"""What is left of a score after one hop along a relation with much support."""
-
-MOST_HOPS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Reached:
-    """An entity on the way, and how well it was reached."""
-
-    space: int
-    key: str
-    score: float
-    path: tuple[str, ...]
 
 
 class PostgresGraph(GraphStore):
@@ -271,86 +255,9 @@ class PostgresGraph(GraphStore):
                 "SELECT set_config('statement_timeout', %s, true), set_config('jit', 'off', true)",
                 (str(budget),),
             )
-            reached = self._seeds(work.connection, where, seeds)
-            frontier = list(reached.values())
-            for _ in range(min(hops, MOST_HOPS)):
-                fresh = self._step(work.connection, frontier, fanout)
-                frontier = [one for one in fresh if (one.space, one.key) not in reached][: fanout * 4]
-                reached.update({(one.space, one.key): one for one in frontier})
-            return self._finds(work.connection, where, list(reached.values()), limit)
-
-    def _seeds(
-        self, connection: Connection[Row], where: SearchFilter, seeds: Sequence[str]
-    ) -> dict[tuple[int, str], _Reached]:
-        rows = connection.execute(
-            self._database.statement(
-                "SELECT space, key, name, mentions FROM {schema}.entity"
-                " WHERE space = ANY(%s) AND key = ANY(%s) ORDER BY space, key"
-            ),
-            (list(where.spaces), list(seeds)),
-        ).fetchall()
-        return {
-            (space, key): _Reached(space, key, _rarity(mentions), (name,))
-            for space, key, name, mentions in cast("list[tuple[int, str, str, int]]", rows)
-        }
-
-    def _step(self, connection: Connection[Row], frontier: Sequence[_Reached], fanout: int) -> list[_Reached]:
-        if not frontier:
-            return []
-        rows = connection.execute(
-            self._database.statement(
-                "SELECT f.position, n.key, e.name, e.mentions, n.weight"
-                " FROM unnest(%(spaces)s::bigint[], %(keys)s::text[]) WITH ORDINALITY f (space, key, position)"
-                " CROSS JOIN LATERAL (SELECT key, weight FROM ("
-                "   (SELECT target AS key, weight FROM {schema}.relation r WHERE r.space = f.space"
-                "     AND r.source = f.key ORDER BY weight DESC LIMIT %(fanout)s)"
-                "   UNION ALL (SELECT source, weight FROM {schema}.relation r WHERE r.space = f.space"
-                "     AND r.target = f.key ORDER BY weight DESC LIMIT %(fanout)s)) both_ways"
-                "  ORDER BY weight DESC, key LIMIT %(fanout)s) n"
-                " JOIN {schema}.entity e ON e.space = f.space AND e.key = n.key"
-            ),
-            {
-                "spaces": [one.space for one in frontier],
-                "keys": [one.key for one in frontier],
-                "fanout": fanout,
-            },
-        ).fetchall()
-        best: dict[tuple[int, str], _Reached] = {}
-        for position, key, name, mentions, weight in cast("list[tuple[int, str, str, int, int]]", rows):
-            start = frontier[position - 1]
-            score = start.score * DECAY * (weight / (weight + 1)) * _rarity(mentions)
-            known = best.get((start.space, key))
-            if known is None or score > known.score:
-                best[start.space, key] = _Reached(start.space, key, score, (*start.path, name))
-        return sorted(best.values(), key=lambda one: (-one.score, one.key))
-
-    def _finds(
-        self, connection: Connection[Row], where: SearchFilter, reached: Sequence[_Reached], limit: int
-    ) -> list[GraphFind]:
-        rows = connection.execute(
-            self._database.statement(
-                "SELECT f.position, m.record FROM unnest(%(spaces)s::bigint[], %(keys)s::text[])"
-                " WITH ORDINALITY f (space, key, position)"
-                " CROSS JOIN LATERAL (SELECT record FROM {schema}.mention m WHERE m.space = f.space"
-                "  AND m.key = f.key AND m.expires_at > %(now)s ORDER BY m.record DESC LIMIT %(limit)s) m"
-            ),
-            {
-                "spaces": [one.space for one in reached],
-                "keys": [one.key for one in reached],
-                "now": where.now,
-                "limit": limit,
-            },
-        ).fetchall()
-        missed: dict[UUID, float] = {}
-        paths: dict[UUID, _Reached] = {}
-        for position, record in cast("list[tuple[int, UUID]]", rows):
-            one = reached[position - 1]
-            missed[record] = missed.get(record, 1.0) * (1.0 - one.score)
-            if record not in paths or one.score > paths[record].score:
-                paths[record] = one
-        # A record that is reached in several ways is likelier than one that is reached in one.
-        ordered = sorted(missed, key=lambda record: (1.0 - missed[record], record), reverse=True)[:limit]
-        return [GraphFind(record, 1.0 - missed[record], paths[record].path) for record in ordered]
+            return GraphWalk(self._database, work.connection, where).finds(
+                seeds, hops=hops, fanout=fanout, limit=limit
+            )
 
     def remove(self, space: int, records: Sequence[UUID], *, within: Transaction | None = None) -> int:
         """See `GraphStore.remove`."""
@@ -403,11 +310,6 @@ class PostgresGraph(GraphStore):
     def _rows(self, operation: str, template: str, values: dict[str, object]) -> list[Row]:
         with self._database.connection(operation) as connection:
             return connection.execute(self._database.statement(template), values).fetchall()
-
-
-def _rarity(mentions: int) -> float:
-    """How telling an entity is: 1 for one mention, less for one that stands everywhere."""
-    return 1.0 / (1.0 + math.log(max(mentions, 1)))
 
 
 def _array(values: Sequence[str]) -> str:
