@@ -67,7 +67,9 @@ def chat_with(
     settings = read_settings()
     scope = Scope(user, session or str(uuid7()))
     graph = create_memory_graph(memrag, model or settings.model, fast_model or settings.fast_model)
-    talk = Conversation(graph, scope, _so_far(memrag, scope) if session else [])
+    modelled = bool(model or settings.model)
+    so_far = _so_far(memrag, scope) if session and modelled else []
+    talk = Conversation(graph, scope, so_far, keep=modelled)
     interactive = sys.stdin.isatty()
     if interactive:
         note(f"{scope.user_id}, session {scope.session_id}. {_HELP}")
@@ -91,12 +93,17 @@ class Conversation:
         graph: Made without a checkpointer.
         scope: Who talks, and in which session.
         messages: What was said in it before.
+        keep: Show the graph the whole conversation. A model needs it; without one, what was said a minute
+            ago is recalled like everything else, which it is not while it stands in the prompt.
     """
 
-    def __init__(self, graph: Graph, scope: Scope, messages: Sequence[AnyMessage] = ()) -> None:
+    def __init__(
+        self, graph: Graph, scope: Scope, messages: Sequence[AnyMessage] = (), *, keep: bool = False
+    ) -> None:
         self.last = Reply()
         self._graph = graph
         self._messages = list(messages)
+        self._keep = keep
         self._config: RunnableConfig = {
             "configurable": {"thread_id": scope.session_id, "user_id": scope.user_id}
         }
@@ -104,8 +111,8 @@ class Conversation:
     def say(self, text: str) -> Iterator[str]:
         """Send one message; give the answer in pieces as they come, and keep it as `last`."""
         reply = self.last = Reply()
-        self._messages.append(HumanMessage(text, id=str(uuid7())))
-        start = MemoryGraphInput(messages=list(self._messages))
+        before = self._messages if self._keep else []
+        start = MemoryGraphInput(messages=[*before, HumanMessage(text, id=str(uuid7()))])
         for part in self._graph.stream(start, self._config, stream_mode=["messages", "values"]):
             if not isinstance(part, tuple) or len(part) != 2:
                 continue

@@ -301,6 +301,34 @@ def test_chat_remembers_over_processes_and_sessions(
     assert contents(memory, user, "two")[0] == question
 
 
+@pytest.mark.parametrize(
+    ("told", "question", "expected"),
+    [("I live in Lisbon.", "Where do I live?", "Lisbon"), ("我住在杭州。", "我住在哪里？", "杭州")],
+)
+def test_chat_answers_from_what_was_said_a_moment_ago(
+    run: Run, user: str, told: str, question: str, expected: str
+):
+    done = run("chat", "--user", user, stdin=f"{told}\n{question}\n")
+    assert expected in done.stdout.splitlines()[-1]
+
+
+def test_chat_goes_on_with_a_session_and_stores_nothing_twice(
+    run: Run, user: str, memory: MemRAG, monkeypatch: pytest.MonkeyPatch
+):
+    from langchain_memrag.testing.chat import ScriptedChatModel
+
+    model = ScriptedChatModel(script=["Hello Ann.", "You said hi."])
+    monkeypatch.setattr("langchain.chat_models.init_chat_model", lambda name, **_: model)
+    for said in ("Hi!", "What did I say?"):
+        run("chat", "--user", user, "--session", "s", "--model", "openai:gpt-5-mini", stdin=said + "\n")
+    assert [message.text for message in model.calls[1].messages[-3:]] == [
+        "Hi!",
+        "Hello Ann.",
+        "What did I say?",
+    ]
+    assert contents(memory, user) == ["Hi!", "Hello Ann.", "What did I say?", "You said hi."]
+
+
 def test_two_users_with_sessions_of_one_name_share_nothing(run: Run, user: str):
     run("chat", "--user", user, "--session", "main", stdin="The code word is swordfish.\n")
     for _ in range(2):
