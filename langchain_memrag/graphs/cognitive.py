@@ -65,7 +65,8 @@ def create_memory_graph(
     """
     graph = StateGraph(MemoryGraphState, context_schema=MemoryContext, input_schema=MemoryGraphInput)
     graph.add_node("classify_intent", classify_intent_node(memrag, fast_model))
-    graph.add_node("retrieve", retrieve_node(memrag, k=k, token_budget=token_budget))
+    recall = retrieve_node(memrag, k=k, token_budget=token_budget, shown=model is not None)
+    graph.add_node("retrieve", recall)
     graph.add_node("respond", respond_node(model, tools, system_prompt=system_prompt))
     graph.add_node("learn", learn_node(memrag))
     graph.add_edge(START, "classify_intent")

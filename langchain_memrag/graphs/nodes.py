@@ -89,8 +89,8 @@ def classify_intent_node(memrag: MemRAG, fast_model: ChatModel | str | None = No
     return RunnableLambda(classify, aclassify, name="classify_intent")
 
 
-def retrieve_node(memrag: MemRAG, *, k: int = 10, token_budget: int = 2000) -> Node:
-    """Recall what memory knows about what the user says, beyond the turns that the state holds anyway.
+def retrieve_node(memrag: MemRAG, *, k: int = 10, token_budget: int = 2000, shown: bool = True) -> Node:
+    """Recall what memory knows about what the user says, beyond the turns that a model is shown anyway.
 
     Reads `messages` and `intent`; writes `memory_block`, `recalled` and `memory_error`.
 
@@ -98,8 +98,10 @@ def retrieve_node(memrag: MemRAG, *, k: int = 10, token_budget: int = 2000) -> N
         memrag: The memory.
         k: How many hits at most.
         token_budget: How many tokens they may take in the prompt; 0 means no limit.
+        shown: Whether a model is shown the state's messages. Where none is, what was said in this very
+            conversation is recalled like everything else.
     """
-    tending = Tending(memrag, k=k, token_budget=token_budget)
+    tending = Tending(memrag, k=k, token_budget=token_budget, shown=shown)
 
     def retrieve(state: MemoryGraphState, config: RunnableConfig) -> Update:
         intent = intent_from(state.get("intent"))

@@ -48,6 +48,7 @@ class Tending:
         where: Narrows what may be recalled.
         timeout: Seconds that each arm of a recall may take.
         tools: Whether what tools said is remembered too.
+        shown: Whether the conversation is shown to a model, so that recall leaves it out.
     """
 
     memrag: MemRAG
@@ -56,6 +57,7 @@ class Tending:
     where: RecallFilter = field(default_factory=RecallFilter)
     timeout: float = 5.0
     tools: bool = False
+    shown: bool = True
 
     def __post_init__(self) -> None:
         try:
@@ -137,7 +139,7 @@ class Tending:
             token_budget=self.token_budget,
             intent=intent,
             where=self.where,
-            in_prompt=in_prompt(messages),
+            in_prompt=in_prompt(messages if self.shown else asked(messages)),
             timeout=self.timeout,
         )
 

@@ -369,3 +369,18 @@ def test_the_graph_is_a_node_of_another(memrag: MemRAG, texts: Texts) -> None:
     outer.add_edge("memory", END)
     outer.compile(checkpointer=InMemorySaver()).invoke(said("I live in Lisbon."), config())
     assert texts("ann") == ["user: I live in Lisbon.", "assistant: Noted."]
+
+
+@pytest.mark.parametrize("half", ["sync", "async"])
+@pytest.mark.parametrize(
+    ("told", "question", "expected"),
+    [("I live in Lisbon.", "Where do I live?", "Lisbon"), ("我住在杭州。", "我住在哪里？", "杭州")],
+)
+def test_without_a_model_it_answers_from_this_very_conversation(
+    memrag: MemRAG, half: str, told: str, question: str, expected: str
+) -> None:
+    graph = create_memory_graph(memrag, checkpointer=InMemorySaver())
+    run(graph, said(told), half)
+    state = run(graph, said(question), half)
+    assert expected in state["answer"]
+    assert question not in [turn["text"] for turn in state["recalled"]]
