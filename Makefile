@@ -60,11 +60,12 @@ integration: setup-dev ## The tests that start real servers and processes
 soak: setup-dev ## The long fault suites in full
 	@MEMRAG_SOAK=1 $(RUN) -m pytest -m soak --timeout 3600 $(PYTEST_ARGS)
 
-# DATA names a folder of retrieval sets; without one, only the latencies are measured.
+# DATA names a folder of retrieval sets; without one, only latencies and writing are measured.
 bench: setup-dev ## Benchmarks: make bench DATA=folder
 	@mkdir -p bench-results
 	@if [ -n "$(DATA)" ]; then $(RUN) benchmarks/retrieval.py "$(DATA)" --json bench-results/retrieval.json; fi
 	@$(RUN) benchmarks/latency.py --json bench-results/latency.json
+	@$(RUN) benchmarks/writing.py --json bench-results/writing.json
 
 docs: setup-dev ## Run every example of the README and of the docstrings
 	@$(RUN) -m pytest tests/docs $(PYTEST_ARGS)
