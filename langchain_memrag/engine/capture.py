@@ -9,19 +9,27 @@ healed by looking for what is left to do.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from langchain_memrag.engine.flow import Documents, Flow
 from langchain_memrag.engine.indexing import Indexing
 from langchain_memrag.engine.turns import drafts_of
-from langchain_memrag.engine.views import MAX_PARTS_AT_ONCE, ViewText, entry_of, graph_of, view_texts
+from langchain_memrag.engine.views import (
+    MAX_PARTS_AT_ONCE,
+    ViewText,
+    entry_of,
+    graph_of,
+    looks_back,
+    view_texts,
+)
 from langchain_memrag.errors import StoreError
 from langchain_memrag.ranking import Recipe
 from langchain_memrag.records import Episode, Receipt, Scope, Turn
-from langchain_memrag.stores.base import Clock, GraphStore, IndexEntry, Stored, Vector
+from langchain_memrag.stores.base import Clock, Draft, GraphStore, IndexEntry, Stored, Vector
 from langchain_memrag.stores.postgres.episodes import EpisodeReader
 from langchain_memrag.stores.postgres.records import RecordStore
 
@@ -82,29 +90,39 @@ class Capture:
             ConfigurationError: The embedder is not that of the index; nothing was written.
             StoreError: Nothing was written.
         """
-        drafts = drafts_of(turns, self._clock())
+        now = self._clock()
+        drafts = drafts_of(turns, now)
         yield from self._indexing.ready()
         space, stored = self._records.record(scope, drafts)
-        new = [item.id for item in stored if item.new]
+        new = [
+            _as_episode(draft, item, scope, now)
+            for draft, item in zip(drafts, stored, strict=True)
+            if item.new
+        ]
         indexed = 0
-        if not defer:
+        if new and not defer:
             indexed = yield from self._index_or_leave(space, new)
         return _receipt(stored, len(new), indexed)
 
-    def _index_or_leave(self, space: int, ids: Sequence[UUID]) -> Flow[int]:
+    def _index_or_leave(self, space: int, new: Sequence[Episode]) -> Flow[int]:
+        portions = (new[start : start + BATCH] for start in range(0, len(new), BATCH))
+        if looks_back(self._recipe):
+            ids = ([episode.id for episode in portion] for portion in portions)
+            read = (self._episodes.to_index(space, some, self._clock()) for some in ids)
+        else:  # what was just written need not be read back
+            read = ([(episode, None) for episode in portion] for portion in portions)
         try:
-            return (yield from self.index(space, ids, most_parts=MAX_PARTS_AT_ONCE))
+            return (yield from self._index(self._batches(space, read, MAX_PARTS_AT_ONCE)))
         except StoreError as error:
-            logger.warning("left %d turns to the background: %s", len(ids), error)
+            logger.warning("left %d turns to the background: %s", len(new), error)
             return 0
 
-    def index(self, space: int, ids: Sequence[UUID], *, most_parts: int | None = None) -> Flow[int]:
+    def index(self, space: int, ids: Sequence[UUID]) -> Flow[int]:
         """Index stored episodes that are marked as pending; doing it again changes nothing.
 
         Args:
             space: Whose they are.
             ids: Which; those that are gone are passed over.
-            most_parts: Leave out texts of more parts than this.
 
         Returns:
             How many are wholly indexed now.
@@ -112,10 +130,16 @@ class Capture:
         Raises:
             StoreError: What the batches before it did stays done.
         """
+        portions = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
+        read = (self._episodes.to_index(space, some, self._clock()) for some in portions)
+        return (yield from self._index(self._batches(space, read)))
+
+    def _index(self, batches: Iterable[_Batch]) -> Flow[int]:
         search = yield from self._indexing.ready()
         embeds = self._indexing.embeds
         done = 0
-        for batch in self._batches(space, ids, most_parts):
+        for batch in batches:
+            space = batch.space
             vectors: tuple[Vector, ...] = ()
             if embeds:
                 reply = yield Documents(tuple(view.text for view in batch.views))
@@ -129,16 +153,22 @@ class Capture:
             ]
             graph = graph_of(batch.episodes)
             sources = _sources(batch.episodes, entries)
-            with self._records.indexing(space, sources, done=complete, vectors=bool(vectors)) as work:
+            with self._records.indexing(
+                space, sources, done=complete, vectors=bool(vectors), entries=len(entries)
+            ) as work:
                 kept = work.claimed
                 search.upsert([entry for entry in entries if entry.record in kept], within=work)
                 self._graph.upsert(space, graph.only(kept), within=work)
             done += len(kept) if complete else 0
         return done
 
-    def _batches(self, space: int, ids: Sequence[UUID], most_parts: int | None) -> Iterator[_Batch]:
-        for start in range(0, len(ids), BATCH):
-            pairs = self._episodes.to_index(space, ids[start : start + BATCH], self._clock())
+    def _batches(
+        self,
+        space: int,
+        read: Iterable[Sequence[tuple[Episode, Episode | None]]],
+        most_parts: int | None = None,
+    ) -> Iterator[_Batch]:
+        for pairs in read:
             rendered = [(episode, view_texts(episode, before, self._recipe)) for episode, before in pairs]
             if most_parts is not None:
                 rendered = [(episode, views) for episode, views in rendered if len(views) <= most_parts]
@@ -148,6 +178,25 @@ class Capture:
                     tuple(episode for episode, _ in rendered),
                     tuple(view for _, views in rendered for view in views),
                 )
+
+
+def _as_episode(draft: Draft, stored: Stored, scope: Scope, now: datetime) -> Episode:
+    """What was just recorded, without reading it back; its metadata is never indexed."""
+    return Episode.model_construct(
+        id=stored.id,
+        scope=scope,
+        seq=stored.seq,
+        role=draft.role,
+        content=draft.content,
+        speaker=draft.speaker,
+        occurred_at=draft.occurred_at,
+        utc_offset=draft.utc_offset,
+        recorded_at=now,
+        source=draft.source,
+        key=draft.key,
+        expires_at=draft.expires_at,
+        metadata={},
+    )
 
 
 def _sources(episodes: Sequence[Episode], entries: Sequence[IndexEntry]) -> dict[UUID, set[UUID]]:

@@ -135,7 +135,9 @@ def _draft(turn: Turn, now: datetime, position: int) -> Draft:
     said = turn.occurred_at or now
     offset = said.utcoffset() or timedelta(0)
     try:
-        metadata = json.dumps(dict(turn.metadata), ensure_ascii=False, allow_nan=False)
+        metadata = (
+            json.dumps(dict(turn.metadata), ensure_ascii=False, allow_nan=False) if turn.metadata else "{}"
+        )
         expires_at = None if turn.ttl is None else now + turn.ttl
     except ValueError:
         raise ConfigurationError(f"turn {position}: metadata holds a number that is not finite") from None

@@ -26,7 +26,7 @@ from langchain_memrag.stores.base import (
 )
 from langchain_memrag.text import find_entities, language_of, name_key, split_parts, term_hash, terms
 
-__all__ = ["MAX_PARTS_AT_ONCE", "ViewText", "entry_of", "graph_of", "view_texts"]
+__all__ = ["MAX_PARTS_AT_ONCE", "ViewText", "entry_of", "graph_of", "looks_back", "view_texts"]
 
 PART_LIMIT: Final = 1600
 """Characters of a part; about what a small embedding model reads (512 tokens)."""
@@ -73,12 +73,16 @@ def view_texts(episode: Episode, before: Episode | None, recipe: Recipe) -> list
         ViewText(episode, None, "turn", number, _render(episode, part), lexical=True)
         for number, part in enumerate(parts)
     ]
-    paired = "dense:pair" in recipe.weights or "lexical:pair" in recipe.weights
-    if paired and before is not None and before.speaker_or_role != episode.speaker_or_role:
+    if looks_back(recipe) and before is not None and before.speaker_or_role != episode.speaker_or_role:
         head = _said(before, before.content[-CONTEXT_LIMIT:])
         text = f"({_date(episode)}) {head}\n{_said(episode, parts[0])}"
         found.append(ViewText(episode, before, "pair", 0, text, lexical="lexical:pair" in recipe.weights))
     return found
+
+
+def looks_back(recipe: Recipe) -> bool:
+    """Whether a view of a turn holds words of the turn before it."""
+    return "dense:pair" in recipe.weights or "lexical:pair" in recipe.weights
 
 
 def _render(episode: Episode, text: str) -> str:

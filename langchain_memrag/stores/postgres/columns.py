@@ -13,12 +13,11 @@ from typing import LiteralString
 import numpy as np
 from numpy.typing import NDArray
 from psycopg import Connection
-from psycopg.pq import PipelineStatus
 
 from langchain_memrag.stores.base import Vector
 from langchain_memrag.stores.postgres.codes import moment_literal
 from langchain_memrag.stores.postgres.database import Database
-from langchain_memrag.stores.postgres.pools import Row
+from langchain_memrag.stores.postgres.pools import Row, piped
 
 __all__ = ["Column", "ColumnWriter", "Columns", "halfvec", "halfvecs"]
 
@@ -66,7 +65,7 @@ class ColumnWriter:
         """
         values = [columns[name] for name in self._columns]
         size = sum(column.nbytes for column in values)
-        if size < _COPY_FROM or connection.pgconn.pipeline_status != PipelineStatus.OFF:
+        if size < _COPY_FROM or piped(connection):
             kinds = self._columns.values()
             connection.execute(self._insert, [_as_list(*pair) for pair in zip(values, kinds, strict=True)])
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import cast
 from uuid import UUID
 
@@ -20,7 +21,8 @@ from langchain_memrag.stores.base import (
     Transaction,
 )
 from langchain_memrag.stores.postgres.database import Database
-from langchain_memrag.stores.postgres.pools import Row
+from langchain_memrag.stores.postgres.pools import Row, piped
+from langchain_memrag.stores.postgres.records import IndexingTransaction
 from langchain_memrag.stores.postgres.walk import GraphWalk
 
 __all__ = ["PostgresGraph"]
@@ -48,8 +50,9 @@ class PostgresGraph(GraphStore):
         with self._database.joined(within, "write the graph") as connection:
             if within is None:
                 self._lock(connection, space)
-            self._take_back(connection, space, [source.record for source in batch.sources])
-            with connection.pipeline():
+            if not (isinstance(within, IndexingTransaction) and within.fresh):
+                self._take_back(connection, space, [source.record for source in batch.sources])
+            with nullcontext() if piped(connection) else connection.pipeline():
                 self._add_mentions(connection, space, batch)
                 self._add_relations(connection, space, batch.relations)
 

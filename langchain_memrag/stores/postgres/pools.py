@@ -12,9 +12,10 @@ from contextlib import contextmanager
 
 import psycopg
 from psycopg import Connection
+from psycopg.pq import PipelineStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-__all__ = ["LazyPool", "Row"]
+__all__ = ["LazyPool", "Row", "piped"]
 
 Row = tuple[object, ...]
 
@@ -22,6 +23,11 @@ Row = tuple[object, ...]
 # garbage collector, whose finalisers would complain about them.
 _abandoned: list[object] = []
 _living: weakref.WeakSet[LazyPool] = weakref.WeakSet()
+
+
+def piped(connection: Connection[Row]) -> bool:
+    """Whether statements go out without waiting for their results just now; COPY is not possible then."""
+    return connection.pgconn.pipeline_status != PipelineStatus.OFF
 
 
 class LazyPool:

@@ -7,7 +7,7 @@ so that the writers of one user queue and those of different users do not meet.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
@@ -32,15 +32,20 @@ _CLAIMED: Final = (
     " (SELECT r.record FROM unnest(%(readers)s::uuid[], %(sources)s::uuid[]) r(record, source) WHERE NOT EXISTS"
     "   (SELECT FROM {schema}.episode e WHERE e.space = %(space)s AND e.id = r.source))"
 )
-_CLAIM_DONE: Final = "DELETE FROM {schema}.pending p WHERE" + _CLAIMED + " RETURNING p.record"
+_CLAIM_DONE: Final = "DELETE FROM {schema}.pending p WHERE" + _CLAIMED + " RETURNING p.record, p.fresh"
 # What is not done yet is locked only, so that it cannot be forgotten while it is indexed.
-_CLAIM: Final = "SELECT p.record FROM {schema}.pending p WHERE" + _CLAIMED + " FOR UPDATE"
+_CLAIM: Final = "SELECT p.record, p.fresh FROM {schema}.pending p WHERE" + _CLAIMED + " FOR UPDATE"
+_BEGUN: Final = "UPDATE {schema}.pending p SET fresh = false WHERE" + _CLAIMED
 # A process that knows of no embedder must not call done what another one, which has one, will embed.
 _NO_EMBEDDER: Final = (
     "DELETE FROM {schema}.pending p WHERE"
     + _CLAIMED
     + " AND NOT EXISTS (SELECT FROM {schema}.embedder WHERE state = 'active')"
 )
+
+
+_FEW: Final = 8
+"""Entries that are written without waiting for an answer in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +71,27 @@ class IndexingTransaction(PostgresTransaction):
     Attributes:
         claimed: Records of the batch that are still waited for; the others were forgotten meanwhile, or
             another process was faster, or what was read for them holds words that were forgotten.
+        fresh: Whether nothing was ever indexed of any of them, so that there is nothing to replace.
     """
 
-    def __init__(self, database: Database, connection: Connection[Row], claimed: frozenset[UUID]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        connection: Connection[Row],
+        claimed: frozenset[UUID],
+        numbers: range,
+        *,
+        fresh: bool,
+    ) -> None:
         super().__init__(database, connection)
         self.claimed = claimed
+        self.fresh = fresh
+        self._numbers = numbers
+
+    def take(self, count: int) -> range:
+        """Numbers for entries, of those that were reserved."""
+        taken, self._numbers = self._numbers[:count], self._numbers[count:]
+        return taken
 
 
 class RecordStore:
@@ -167,8 +188,8 @@ class RecordStore:
                 " SELECT %s, %s, %s, %s, * FROM unnest(%s::uuid[], %s::bigint[], %s::text[], %s::text[],"
                 " %s::text[], %s::timestamptz[], %s::int[], %s::text[], %s::text[], %s::timestamptz[],"
                 " %s::uuid[], %s::json[]) RETURNING space, id)"
-                " INSERT INTO {schema}.pending (space, record, work, not_before)"
-                " SELECT space, id, 'index', %s FROM written"
+                " INSERT INTO {schema}.pending (space, record, work, fresh, not_before)"
+                " SELECT space, id, 'index', true, %s FROM written"
             ),
             (
                 space, session, scope.agent_id, now,
@@ -190,7 +211,13 @@ class RecordStore:
 
     @contextmanager
     def indexing(
-        self, space: int, sources: Mapping[UUID, Collection[UUID]], *, done: bool, vectors: bool = True
+        self,
+        space: int,
+        sources: Mapping[UUID, Collection[UUID]],
+        *,
+        done: bool,
+        vectors: bool = True,
+        entries: int = 0,
     ) -> Iterator[IndexingTransaction]:
         """T2: a transaction in which index and graph are written, under the lock of the space.
 
@@ -199,14 +226,18 @@ class RecordStore:
             sources: The records, each with those whose words its entries hold.
             done: Whether nothing is left to do for them afterwards.
             vectors: Whether the entries have vectors; without, they are done only where nobody embeds.
+            entries: How many entries will be written; numbers are reserved for them. Few go out in one go
+                with the commit.
         """
-        with self._database.transaction("index") as work:
-            with work.connection.pipeline():
-                work.connection.execute(
+        few = entries <= _FEW
+        with self._database.transaction("index", pipeline=few) as work:
+            with nullcontext() if few else work.connection.pipeline():
+                reserved = work.connection.execute(
                     self._database.statement(
-                        "UPDATE {schema}.space SET generation = generation + 1 WHERE id = %s"
+                        "UPDATE {schema}.space SET generation = generation + 1, entry_seq = entry_seq + %s"
+                        " WHERE id = %s RETURNING entry_seq"
                     ),
-                    (space,),
+                    (entries, space),
                 )
                 pairs = [(record, source) for record, read in sources.items() for source in read]
                 values = {
@@ -217,11 +248,20 @@ class RecordStore:
                 }
                 claim = self._database.statement(_CLAIM_DONE if done and vectors else _CLAIM)
                 claimed = work.connection.execute(claim, values)
+                if not (done and vectors):
+                    work.connection.execute(self._database.statement(_BEGUN), values)
                 if done and not vectors:
                     work.connection.execute(self._database.statement(_NO_EMBEDDER), values)
+                row = reserved.fetchone()
                 rows = claimed.fetchall()
-            records = frozenset(cast("UUID", record) for (record,) in rows)
-            yield IndexingTransaction(self._database, work.connection, records)
+            last = cast("int", row[0]) if row else 0
+            yield IndexingTransaction(
+                self._database,
+                work.connection,
+                frozenset(cast("UUID", record) for record, _ in rows),
+                range(last - entries + 1, last + 1),
+                fresh=all(fresh for _, fresh in rows),
+            )
 
     def pending(self, *, space: int | None, limit: int, after: Pending | None = None) -> list[Pending]:
         """Records that wait to be indexed, in a fixed order.

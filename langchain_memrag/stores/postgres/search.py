@@ -29,7 +29,8 @@ from langchain_memrag.stores.postgres.entries import EntryWriter
 from langchain_memrag.stores.postgres.lexical import Facts, LexicalPlan, Postings, TermSpread
 from langchain_memrag.stores.postgres.narrowing import FEW_PERMITTED, Permitted, permitted_query
 from langchain_memrag.stores.postgres.neighbours import NeighbourCopies, copies_of, drop_copies
-from langchain_memrag.stores.postgres.pools import Row
+from langchain_memrag.stores.postgres.pools import Row, piped
+from langchain_memrag.stores.postgres.records import IndexingTransaction
 
 __all__ = ["PostgresSearch", "create_vector_table"]
 
@@ -78,16 +79,25 @@ class PostgresSearch(SearchIndex):
             ordered = sorted(entries, key=lambda entry: entry.space)
             for space, group in groupby(ordered, key=lambda entry: entry.space):
                 unique = {(entry.record, entry.view, entry.part): entry for entry in group}
-                self._upsert(connection, space, list(unique.values()))
+                self._upsert(connection, space, list(unique.values()), within)
 
-    def _upsert(self, connection: Connection[Row], space: int, entries: Sequence[IndexEntry]) -> None:
-        last, standing = self._entries.reserve(connection, space, entries)
-        if last is None:
-            raise NotFoundError(f"space {space} does not exist")
-        self._remove(connection, space, standing)
-        ids = range(last - len(entries) + 1, last + 1)
+    def _upsert(
+        self,
+        connection: Connection[Row],
+        space: int,
+        entries: Sequence[IndexEntry],
+        within: Transaction | None,
+    ) -> None:
+        if isinstance(within, IndexingTransaction) and within.fresh:
+            ids = within.take(len(entries))
+        else:
+            last, standing = self._entries.reserve(connection, space, entries)
+            if last is None:
+                raise NotFoundError(f"space {space} does not exist")
+            self._remove(connection, space, standing)
+            ids = range(last - len(entries) + 1, last + 1)
         # A few entries are sent in one go; for many, COPY is worth waiting for.
-        with connection.pipeline() if len(entries) <= _FEW else nullcontext():
+        with connection.pipeline() if len(entries) <= _FEW and not piped(connection) else nullcontext():
             self._entries.write(connection, space, entries, ids)
             self._postings.write(connection, space, entries, ids)
             if self._vectors is not None:

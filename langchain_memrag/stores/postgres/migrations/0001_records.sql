@@ -44,6 +44,7 @@ CREATE TABLE {schema}.pending (
     space      bigint NOT NULL,
     record     uuid NOT NULL,
     work       text NOT NULL CHECK (work IN ('index', 'erase')),
+    fresh      boolean NOT NULL DEFAULT false,  -- nothing was ever indexed of it
     attempts   integer NOT NULL DEFAULT 0,
     not_before timestamptz NOT NULL,
     error      text,                        -- the kind of the last failure, never its words
