@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, cast
 from uuid import UUID
 
@@ -46,6 +46,10 @@ _NO_EMBEDDER: Final = (
 
 _FEW: Final = 8
 """Entries that are written without waiting for an answer in between."""
+
+
+_STALE: Final = timedelta(minutes=10)
+"""How long a turn may wait to be indexed before that is a problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,11 +315,13 @@ class RecordStore:
                     " (SELECT count(*) FROM {schema}.episode),"
                     " (SELECT count(*) FROM {schema}.pending),"
                     " (SELECT name FROM {schema}.embedder WHERE state = 'active'),"
-                    " (SELECT width FROM {schema}.embedder WHERE state = 'active')"
-                )
+                    " (SELECT width FROM {schema}.embedder WHERE state = 'active'),"
+                    " (SELECT count(*) FROM {schema}.pending WHERE not_before < %s)"
+                ),
+                (self._clock() - _STALE,),
             ).fetchone()
-        postgres, pgvector, users, episodes, pending, embedder, width = cast(
-            "tuple[str, str, int, int, int, str | None, int | None]", row
+        postgres, pgvector, users, episodes, pending, embedder, width, stale = cast(
+            "tuple[str, str, int, int, int, str | None, int | None, int]", row
         )
         return Health(
             location=location,
@@ -327,6 +333,11 @@ class RecordStore:
             users=users,
             episodes=episodes,
             pending=pending,
+            problems=(
+                (f"{stale} turns wait to be indexed for long: is the embedder away? `flush()` tries again",)
+                if stale
+                else ()
+            ),
         )
 
 
