@@ -86,7 +86,7 @@ class _Words:
             jieba.setLogLevel(logging.WARNING)
             self._cut = jieba.cut_for_search
         else:
-            import Stemmer
+            import Stemmer  # type: ignore[import-not-found]
 
             self._stem = Stemmer.Stemmer("english")
 

@@ -37,7 +37,7 @@ class Filled:
         data: The set.
         passage_of: Which passage an episode is.
         seconds: What filling took, embedding included.
-        undated: Passages whose time could not be read.
+        undated: Passages with a time that could not be read.
     """
 
     data: RetrievalSet
@@ -60,7 +60,7 @@ def fill(memory: MemRAG, data: RetrievalSet) -> Filled:
     started = reported = time.monotonic()
     for scope, passages in data.by_scope.items():
         times = _times(passages)
-        filled.undated += sum(read_time(passage.time) is None for passage in passages)
+        filled.undated += sum(bool(passage.time) and read_time(passage.time) is None for passage in passages)
         for start, end in _stretches(passages):
             turns = [_turn(passages[i], times[i]) for i in range(start, end)]
             whose = Scope(filled.user(scope), session_id=passages[start].session.strip() or None)

@@ -102,7 +102,7 @@ def _run_product(memory: MemRAG, data: RetrievalSet, results: Results) -> Filled
         f"{len(data.questions)} questions in {seconds:.0f} s",
     ]
     if filled.undated:
-        notes.append(f"{filled.undated} passages without a date that can be read")
+        notes.append(f"{filled.undated} times that could not be read")
     if degraded:
         notes.append(f"{degraded} recalls degraded")
     print(f"{data.name}: {', '.join(notes)}", file=sys.stderr, flush=True)
@@ -112,6 +112,7 @@ def _run_product(memory: MemRAG, data: RetrievalSet, results: Results) -> Filled
 def _ablate(folder: str, embeddings: CachedEmbeddings, filled: Sequence[Filled], results: Results) -> None:
     """The same memory once more, opened with a recipe that lacks one part."""
     for name, recipe in ABLATIONS.items():
+        print(f"  recalling with {name}", file=sys.stderr, flush=True)
         with MemRAG.open(folder, embeddings=embeddings, background=False, recipe=recipe) as memory:
             for one in filled:
                 rankings, _ = rank(memory, one)
