@@ -112,7 +112,9 @@ class PosixServer:
         except StoreUnavailableError:
             raise  # it recovers, or is full: it is left to the next opener
         except BaseException:
-            process.send_signal(signal.SIGINT)
+            # Not SIGINT: a job in a shell's background has it ignored, and so has what it starts, until
+            # PostgreSQL has installed its handlers.
+            process.send_signal(signal.SIGTERM)
             raise
         return True
 
