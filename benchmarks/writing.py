@@ -4,8 +4,8 @@
 
 * `local`: short turns remembered in one call, against embedding the same indexed texts alone.
 * `batches`: with an embedder that costs nothing, turns a second, with nothing stored and with much.
-* `single`, `store`: the same embedder, one turn a call and in batches, against `PostgresStore` of LangGraph
-  with a vector index, on the same server, in turns.
+* `single`, `store`: the same embedder, one turn a call and in batches, in turns with `PostgresStore` of
+  LangGraph with a vector index on the same server; one by one with nothing stored, and with much.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from uuid import uuid4
 
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import PutOp
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with throwaway(FreeEmbeddings()) as store:
         found["batches"] = _batches(store, options.stored, options.batch)
     with throwaway(FreeEmbeddings()) as store:
-        found["single"], found["store"] = _beside_langgraph(store, options.singles, options.batch)
+        found.update(_beside_langgraph(store, options))
     if options.json is not None:
         write_json(options.json, found)
     rows = [[part, name, str(value)] for part, values in found.items() for name, value in values.items()]
@@ -96,6 +97,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--stored", type=int, default=100_000, help="turns stored before the second round")
     parser.add_argument("--batch", type=int, default=BATCH, help="turns a batch")
     parser.add_argument("--singles", type=int, default=400, help="turns remembered one by one")
+    parser.add_argument(
+        "--between", type=int, default=10_000, help="turns in batches before the last of these"
+    )
+    parser.add_argument("--filled", type=int, default=10_000, help="turns stored before the single calls")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
     return parser.parse_args(arguments)
 
@@ -146,48 +151,44 @@ def _batch_rate(store: Throwaway, user: str, turns: Iterator[Turn], batch: int) 
     return count / seconds
 
 
-def _beside_langgraph(
-    store: Throwaway, singles: int, batch: int
-) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """One by one and in batches, in turns with LangGraph's store."""
+def _beside_langgraph(store: Throwaway, options: argparse.Namespace) -> dict[str, Mapping[str, object]]:
+    """One by one with nothing stored, in batches, one by one with much; in turns with LangGraph's store."""
     free = FreeEmbeddings()
     with connect(store) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     index = {"dims": free.width, "embed": free, "fields": ["text"]}
     with PostgresStore.from_conn_string(store.url, index=index) as langgraph:  # type: ignore[arg-type]
         langgraph.setup()
-        ours, theirs = [], []
-        for number, turn in enumerate(conversation("single", singles)):
-            begun = time.perf_counter()
-            store.memory.remember(turn, Scope("single", session_id=f"s{number // 20}"))
-            between = time.perf_counter()
-            langgraph.put(("single",), str(number), _value(turn))
-            theirs.append(time.perf_counter() - between)
-            ours.append(between - begun)
-        single = _pair(ours, theirs, 1)
-        ours, theirs = [], []
-        turns = conversation("batch", ROUNDS * batch)
-        for number in range(ROUNDS):
-            part = list(islice(turns, batch))
-            begun = time.perf_counter()
-            store.memory.remember(part, Scope("batch", session_id=f"s{number}"))
-            between = time.perf_counter()
-            langgraph.batch([PutOp(("batch",), f"{number}-{i}", _value(turn)) for i, turn in enumerate(part)])
-            theirs.append(time.perf_counter() - between)
-            ours.append(between - begun)
-    return single, _pair(ours, theirs, batch)
+        store.memory.remember("Begin.", Scope("first"))
+        turns = conversation("both", 2 * options.singles + options.between)
+        found = {"single": _in_turns(store, langgraph, islice(turns, options.singles), 1)}
+        found["store"] = _in_turns(store, langgraph, islice(turns, options.between), options.batch)
+        with connect(store) as connection:
+            connection.execute("VACUUM (ANALYZE)")
+        found[f"single, {options.between} stored"] = _in_turns(store, langgraph, turns, 1)
+    return found
 
 
-def _value(turn: Turn) -> dict[str, object]:
-    return {"text": turn.content, "role": turn.role}
-
-
-def _pair(ours: Sequence[float], theirs: Sequence[float], batch: int) -> Mapping[str, object]:
+def _in_turns(
+    store: Throwaway, langgraph: PostgresStore, turns: Iterator[Turn], batch: int
+) -> Mapping[str, object]:
+    ours, theirs, count = [], [], 0
+    session = 0
+    while part := list(islice(turns, batch)):
+        session = session if count % 20 else session + 1
+        puts = [PutOp(("both",), str(uuid4()), {"text": turn.content, "role": turn.role}) for turn in part]
+        begun = time.perf_counter()
+        store.memory.remember(part, Scope("both", session_id=f"{batch}-{session}"))
+        between = time.perf_counter()
+        langgraph.batch(puts)
+        theirs.append(time.perf_counter() - between)
+        ours.append(between - begun)
+        count += len(part)
     return {
         "calls": len(ours),
         "turns_a_call": batch,
-        "memrag_per_s": round(batch * len(ours) / sum(ours), 1),
-        "langgraph_per_s": round(batch * len(theirs) / sum(theirs), 1),
+        "memrag_per_s": round(count / sum(ours), 1),
+        "langgraph_per_s": round(count / sum(theirs), 1),
         "ratio": round(sum(ours) / sum(theirs), 3),
     }
 

@@ -164,13 +164,13 @@ def test_latency_writes_a_row_for_every_size(tmp_path: Path) -> None:
 @needs(*EMBEDDED)
 def test_writing_compares_with_embedding_and_with_another_store(tmp_path: Path) -> None:
     out = tmp_path / "writing.json"
-    few = ("--turns", 8, "--stored", 60, "--batch", 20, "--singles", 6)
+    few = ("--turns", 8, "--stored", 60, "--batch", 20, "--singles", 6, "--between", 40)
     found = result(out, run("writing.py", *few, "--json", out))
     assert found["local"]["turns"] == 8
     assert found["local"]["indexed_texts"] >= 8
     assert found["local"]["ratio"] > 0
     assert all(found["batches"][name] > 0 for name in ("per_s_with_none", "per_s_with_stored"))
-    assert found["single"]["calls"] == 6
+    assert found["single"]["calls"] == found["single, 40 stored"]["calls"] == 6
     assert found["store"]["turns_a_call"] == 20
 
 
