@@ -100,7 +100,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--between", type=int, default=10_000, help="turns in batches before the last of these"
     )
-    parser.add_argument("--filled", type=int, default=10_000, help="turns stored before the single calls")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
     return parser.parse_args(arguments)
 
