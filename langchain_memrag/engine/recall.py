@@ -51,7 +51,7 @@ VIEWS: Final[tuple[View, ...]] = get_args(View)
 QUERY_LIMIT: Final = 4000
 """Characters of a question that are looked at; nobody asks more, but an agent may paste a page."""
 
-GRAPH_LIMIT: Final = 30
+GRAPH_LIMIT: Final = 15
 """Records from the graph: they add a little to what words and vectors find."""
 
 GLIMPSE: Final = 2000

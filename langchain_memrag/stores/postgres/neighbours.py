@@ -19,7 +19,7 @@ from langchain_memrag.stores.postgres.pools import Row
 
 __all__ = ["NeighbourCopies", "copies_of", "drop_copies"]
 
-BIG: Final = 20_000
+BIG: Final = 8_000
 """Entries of one view from which a graph is faster than an exact scan of 384 dimensions."""
 
 BEHIND: Final = 3_000

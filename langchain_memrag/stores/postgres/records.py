@@ -236,10 +236,12 @@ class RecordStore:
         few = entries <= _FEW
         with self._database.transaction("index", pipeline=few) as work:
             with nullcontext() if few else work.connection.pipeline():
+                # Its commit need not reach the disk by itself: marks and index are lost together, and what is
+                # marked is indexed again. What was said is on disk since T1.
                 reserved = work.connection.execute(
                     self._database.statement(
                         "UPDATE {schema}.space SET generation = generation + 1, entry_seq = entry_seq + %s"
-                        " WHERE id = %s RETURNING entry_seq"
+                        " WHERE id = %s RETURNING entry_seq, set_config('synchronous_commit', 'off', true)"
                     ),
                     (entries, space),
                 )
