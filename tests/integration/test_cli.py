@@ -192,6 +192,14 @@ def test_a_database_that_is_away_is_code_3_and_no_password(run: Run):
     assert "Traceback" not in done.output
 
 
+def test_migrate_says_where_the_schema_stands(run: Run) -> None:
+    version = json.loads(run("doctor", "--json").stdout)["schema_version"]
+    done = run("migrate")
+    assert done.exit_code == 0
+    assert f"version {version}" in done.stdout
+    assert json.loads(run("migrate", "--json").stdout)["schema_version"] == version
+
+
 def test_doctor_reports(run: Run, user: str):
     run("remember", "hello", "--user", user)
     done = run("doctor", "--json")
