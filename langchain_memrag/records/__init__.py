@@ -1,0 +1,66 @@
+"""What memory is made of: frozen values, with no database and no I/O.
+
+Every record forbids unknown fields and cannot be changed after it is made. Times are aware
+and in UTC; ids are UUIDv7, but order is always `(occurred_at, seq)`, never the id.
+"""
+
+from __future__ import annotations
+
+from langchain_memrag.records.basics import (
+    Arm,
+    Category,
+    Layer,
+    Metadata,
+    Record,
+    RelationType,
+    Role,
+    Source,
+    UtcTime,
+)
+from langchain_memrag.records.episodes import Episode, EpisodePage, Receipt, Turn, TurnFields, local_time
+from langchain_memrag.records.knowledge import Entity, Relation
+from langchain_memrag.records.recalls import (
+    Degradation,
+    Hit,
+    Intent,
+    Recall,
+    RecallFields,
+    RecallFilter,
+    RecallOptions,
+    SignalScore,
+)
+from langchain_memrag.records.reports import ErasureReport, Health, SpaceStats, StoreCount
+from langchain_memrag.records.scope import Scope
+
+__all__ = [
+    "Arm",
+    "Category",
+    "Degradation",
+    "Entity",
+    "Episode",
+    "EpisodePage",
+    "ErasureReport",
+    "Health",
+    "Hit",
+    "Intent",
+    "Layer",
+    "Metadata",
+    "Recall",
+    "RecallFields",
+    "RecallFilter",
+    "RecallOptions",
+    "Receipt",
+    "Record",
+    "Relation",
+    "RelationType",
+    "Role",
+    "Scope",
+    "SignalScore",
+    "Source",
+    "SpaceStats",
+    "StoreCount",
+    "Turn",
+    "TurnFields",
+    "UtcTime",
+    "local_time",
+]
