@@ -7,6 +7,7 @@ and in UTC; ids are UUIDv7, but order is always `(occurred_at, seq)`, never the 
 from __future__ import annotations
 
 from langchain_memrag.records.basics import (
+    LONGEST_IDENTIFIER,
     Arm,
     Category,
     Layer,
@@ -33,6 +34,7 @@ from langchain_memrag.records.reports import ErasureReport, Health, SpaceStats, 
 from langchain_memrag.records.scope import Scope
 
 __all__ = [
+    "LONGEST_IDENTIFIER",
     "Arm",
     "Category",
     "Degradation",
