@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, cast
+from typing import cast
 from uuid import UUID
 
 from psycopg import Connection
@@ -13,23 +11,9 @@ from psycopg import Connection
 from langchain_memrag.stores.base import GraphFind, SearchFilter
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.pools import Row
+from langchain_memrag.stores.spreading import DECAY, MOST_HOPS, Reached, combined, rarity
 
 __all__ = ["GraphWalk"]
-
-DECAY: Final = 0.5
-"""What is left of a score after one hop along a relation with much support."""
-
-MOST_HOPS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Reached:
-    """An entity on the way, and how well it was reached."""
-
-    space: int
-    key: str
-    score: float
-    path: tuple[str, ...]
 
 
 class GraphWalk:
@@ -56,7 +40,7 @@ class GraphWalk:
             reached.update({(one.space, one.key): one for one in frontier})
         return self._finds(list(reached.values()), limit)
 
-    def _seeds(self, seeds: Sequence[str]) -> dict[tuple[int, str], _Reached]:
+    def _seeds(self, seeds: Sequence[str]) -> dict[tuple[int, str], Reached]:
         rows = self._connection.execute(
             self._database.statement(
                 "SELECT space, key, name, mentions FROM {schema}.entity"
@@ -65,11 +49,11 @@ class GraphWalk:
             (list(self._where.spaces), list(seeds)),
         ).fetchall()
         return {
-            (space, key): _Reached(space, key, _rarity(mentions), (name,))
+            (space, key): Reached(space, key, rarity(mentions), (name,))
             for space, key, name, mentions in cast("list[tuple[int, str, str, int]]", rows)
         }
 
-    def _step(self, frontier: Sequence[_Reached], fanout: int) -> list[_Reached]:
+    def _step(self, frontier: Sequence[Reached], fanout: int) -> list[Reached]:
         if not frontier:
             return []
         rows = self._connection.execute(
@@ -90,16 +74,16 @@ class GraphWalk:
                 "fanout": fanout,
             },
         ).fetchall()
-        best: dict[tuple[int, str], _Reached] = {}
+        best: dict[tuple[int, str], Reached] = {}
         for position, key, name, mentions, weight in cast("list[tuple[int, str, str, int, int]]", rows):
             start = frontier[position - 1]
-            score = start.score * DECAY * (weight / (weight + 1)) * _rarity(mentions)
+            score = start.score * DECAY * (weight / (weight + 1)) * rarity(mentions)
             known = best.get((start.space, key))
             if known is None or score > known.score:
-                best[start.space, key] = _Reached(start.space, key, score, (*start.path, name))
+                best[start.space, key] = Reached(start.space, key, score, (*start.path, name))
         return sorted(best.values(), key=lambda one: (-one.score, one.key))
 
-    def _finds(self, reached: Sequence[_Reached], limit: int) -> list[GraphFind]:
+    def _finds(self, reached: Sequence[Reached], limit: int) -> list[GraphFind]:
         rows = self._connection.execute(
             self._database.statement(
                 "SELECT f.position, m.record FROM unnest(%(spaces)s::bigint[], %(keys)s::text[])"
@@ -114,18 +98,7 @@ class GraphWalk:
                 "limit": limit,
             },
         ).fetchall()
-        missed: dict[UUID, float] = {}
-        paths: dict[UUID, _Reached] = {}
-        for position, record in cast("list[tuple[int, UUID]]", rows):
-            one = reached[position - 1]
-            missed[record] = missed.get(record, 1.0) * (1.0 - one.score)
-            if record not in paths or one.score > paths[record].score:
-                paths[record] = one
-        # A record that is reached in several ways is likelier than one that is reached in one.
-        ordered = sorted(missed, key=lambda record: (1.0 - missed[record], record), reverse=True)[:limit]
-        return [GraphFind(record, 1.0 - missed[record], paths[record].path) for record in ordered]
-
-
-def _rarity(mentions: int) -> float:
-    """How telling an entity is: 1 for one mention, less for one that stands everywhere."""
-    return 1.0 / (1.0 + math.log(max(mentions, 1)))
+        return combined(
+            ((reached[position - 1], record) for position, record in cast("list[tuple[int, UUID]]", rows)),
+            limit,
+        )

@@ -1,0 +1,88 @@
+"""The one place where an error of Neo4j's driver becomes one of ours.
+
+What the server says may quote a parameter, and a parameter holds what a user said. So a message names
+the kind of error, its status code and what to do, and the driver's error is kept as `__cause__` without
+its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from neo4j import exceptions
+
+from langchain_memrag.errors import StoreError, StoreUnavailableError
+
+__all__ = ["faults_mapped", "translate"]
+
+ENGINE = "neo4j"
+
+# Trying again later may help with these; the other kinds need a person.
+_PASSING = (
+    exceptions.ServiceUnavailable,
+    exceptions.SessionExpired,
+    exceptions.TransientError,
+    exceptions.ConnectionPoolError,
+    exceptions.TokenExpired,
+)
+
+_HINTS: Mapping[type[Exception], str] = {
+    exceptions.AuthError: "the server refused the login; check user and password",
+    exceptions.Forbidden: "the user may not do this; grant read, write and schema rights",
+    exceptions.ForbiddenOnReadOnlyDatabase: "the database takes no writes; give the address of the primary",
+    exceptions.NotALeader: "this member takes no writes; use a neo4j:// URL",
+    exceptions.DatabaseUnavailable: "the database is not started",
+    exceptions.ConnectionAcquisitionTimeoutError: "no connection became free in time; raise pool_size",
+    exceptions.ConfigurationError: "the driver refused the URL or an option",
+    exceptions.IncompleteCommit: "the connection broke during the commit; try again",
+    exceptions.TransientError: "writers collided, or the work took too long; try again",
+    exceptions.ServiceUnavailable: "the server cannot be reached just now",
+    exceptions.SessionExpired: "the server cannot be reached just now",
+}
+
+_CODES: Mapping[str, str] = {
+    "Neo.ClientError.Database.DatabaseNotFound": "there is no such database",
+    "Neo.ClientError.Security.CredentialsExpired": "the first password must be changed before anything else",
+    "Neo.ClientError.Transaction.TransactionTimedOut": "the transaction took too long",
+    "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration": "the transaction took too long",
+    "Neo.TransientError.General.MemoryPoolOutOfMemoryError": "the transaction may take no more memory",
+}
+
+
+def translate(error: exceptions.Neo4jError | exceptions.DriverError, operation: str) -> StoreError:
+    """What a driver's error is in our tree, without a word of what was stored.
+
+    Args:
+        error: From the driver or the server.
+        operation: What was being done, such as `walk the graph`.
+    """
+    code = _code(error)
+    hint = _CODES.get(code) or next((text for cls, text in _HINTS.items() if isinstance(error, cls)), "")
+    kind = f"({type(error).__name__}{' ' + code if code else ''})"
+    if isinstance(error, _PASSING) or "TransactionTimedOut" in code:
+        message = f"{hint or 'the server cannot be reached just now'} {kind}"
+        return StoreUnavailableError(message, engine=ENGINE, operation=operation)
+    return StoreError(f"{hint or 'the server refused the query'} {kind}", engine=ENGINE, operation=operation)
+
+
+def _code(error: Exception) -> str:
+    """The server's status code; the driver's own errors have none."""
+    return (error.code or "") if isinstance(error, exceptions.Neo4jError) else ""
+
+
+class RedactedError(Exception):
+    """Stands for a driver's error whose text may quote what a user said."""
+
+
+@contextmanager
+def faults_mapped(operation: str) -> Iterator[None]:
+    """Turn the driver's errors into ours for as long as the block runs."""
+    try:
+        yield
+    except (exceptions.Neo4jError, exceptions.DriverError) as error:
+        mapped = translate(error, operation)
+    else:
+        return
+    # Outside of the handler, so that the text is not kept as the context either.
+    raise mapped from RedactedError(str(mapped).rsplit("(", 1)[-1].rstrip(")"))
