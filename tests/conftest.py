@@ -9,6 +9,19 @@ from pytest_socket import enable_socket
 
 from langchain_memrag.stores.embedded import EmbeddedPostgres
 
+from .integration.services.fixtures import (  # noqa: F401 - fixtures for every folder below
+    left_out,
+    neo4j_url,
+    new_neo4j,
+    new_redis,
+    qdrant_url,
+    redis_url,
+)
+
+
+def pytest_report_header() -> str | None:
+    return left_out()
+
 
 @pytest.fixture(autouse=True)
 def _sockets_again() -> Iterator[None]:
