@@ -10,12 +10,15 @@ from uuid import UUID
 
 from langchain_memrag.stores.base import GraphFind
 
-__all__ = ["DECAY", "MOST_HOPS", "Reached", "combined", "rarity"]
+__all__ = ["DECAY", "DIGITS", "MOST_HOPS", "Reached", "combined", "passed_on", "rarity"]
 
 DECAY: Final = 0.5
 """What is left of a score after one hop along a relation with much support."""
 
 MOST_HOPS: Final = 2
+
+DIGITS: Final = 12
+"""Decimals that scores are kept to: logarithms differ in the last ones, and ties must be ties everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,18 @@ class Reached:
 
 def rarity(mentions: int) -> float:
     """How telling an entity is: 1 for one mention, less for one that stands everywhere."""
-    return 1.0 / (1.0 + math.log(max(mentions, 1)))
+    return round(1.0 / (1.0 + math.log(max(mentions, 1))), DIGITS)
+
+
+def passed_on(score: float, weight: int, mentions: int) -> float:
+    """What an entity is worth that was reached from another one.
+
+    Args:
+        score: Of the entity before it.
+        weight: The support of the relation between them.
+        mentions: Of the entity itself.
+    """
+    return round(score * DECAY * (weight / (weight + 1)) * rarity(mentions), DIGITS)
 
 
 def combined(mentions: Iterable[tuple[Reached, UUID]], limit: int) -> list[GraphFind]:
@@ -54,5 +68,6 @@ def combined(mentions: Iterable[tuple[Reached, UUID]], limit: int) -> list[Graph
         if record not in paths or one.score > paths[record].score:
             paths[record] = one
     # A record that is reached in several ways is likelier than one that is reached in one.
-    ordered = sorted(missed, key=lambda record: (1.0 - missed[record], record), reverse=True)[:limit]
-    return [GraphFind(record, 1.0 - missed[record], paths[record].path) for record in ordered]
+    scores = {record: round(1.0 - rest, DIGITS) for record, rest in missed.items()}
+    ordered = sorted(scores, key=lambda record: (scores[record], record), reverse=True)[:limit]
+    return [GraphFind(record, scores[record], paths[record].path) for record in ordered]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -15,8 +15,9 @@ from .engines import GRAPH_ENGINES, add_space
 
 class TestGraph(GraphStoreContract):
     @pytest.fixture(params=sorted(GRAPH_ENGINES))
-    def graph(self, request: pytest.FixtureRequest, database: Database) -> GraphStore:
-        return GRAPH_ENGINES[request.param](database)
+    def graph(self, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
+        with GRAPH_ENGINES[request.param](request) as graph:
+            yield graph
 
     @pytest.fixture
     def new_space(self, database: Database) -> Callable[[], int]:

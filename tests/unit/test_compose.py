@@ -44,7 +44,7 @@ def test_a_password_comes_from_the_environment(name: str) -> None:
     ]
     assert secrets
     for value in secrets:
-        assert re.fullmatch(r"(neo4j/)?\$\{[A-Z_]+:-memrag-dev\}", value)
+        assert re.fullmatch(r"(neo4j/)?\$\{[A-Z0-9_]+:-memrag-dev\}", value)
 
 
 def test_a_shell_in_a_container_sees_its_own_variables() -> None:

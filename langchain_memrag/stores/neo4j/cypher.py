@@ -13,23 +13,25 @@ from __future__ import annotations
 from typing import Final, get_args
 
 from langchain_memrag.records import RelationType
-from langchain_memrag.stores.spreading import MOST_HOPS
+from langchain_memrag.stores.spreading import DIGITS, MOST_HOPS
 
 __all__ = [
     "ADD_ENTITIES",
     "ADD_MENTIONS",
     "ADD_RECORDS",
+    "ADOPT",
     "COUNTS",
     "COUNT_OF",
     "ENTITIES",
     "ERASE",
     "LOCK",
+    "MEMORY",
     "NEIGHBOURS",
-    "PING",
     "SCHEMA",
     "SWEEP_ENTITIES",
     "TAKE_MENTIONS",
     "TAKE_SUPPORT",
+    "VERSION",
     "WAIT_FOR_SCHEMA",
     "add_relations",
     "expand",
@@ -39,16 +41,24 @@ __all__ = [
 
 _TYPES: Final = "|".join(get_args(RelationType))
 
-PING: Final = "RETURN 1 AS one"
+VERSION: Final = (
+    "CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel' RETURN versions[0] AS version"
+)
 
 SCHEMA: Final = (
     "CREATE CONSTRAINT {ns}_entity IF NOT EXISTS FOR (n:{ns}Entity) REQUIRE (n.space, n.key) IS UNIQUE",
     "CREATE CONSTRAINT {ns}_record IF NOT EXISTS FOR (n:{ns}Record) REQUIRE (n.space, n.id) IS UNIQUE",
     "CREATE CONSTRAINT {ns}_statement IF NOT EXISTS FOR (n:{ns}Statement) REQUIRE (n.space, n.id) IS UNIQUE",
+    "CREATE CONSTRAINT {ns}_memory IF NOT EXISTS FOR (n:{ns}Memory) REQUIRE n.one IS UNIQUE",
     "CREATE CONSTRAINT {ns}_space IF NOT EXISTS FOR (n:{ns}Space) REQUIRE n.space IS UNIQUE",
 )
 
 WAIT_FOR_SCHEMA: Final = "CALL db.awaitIndexes(60)"
+
+MEMORY: Final = "MATCH (m:{ns}Memory) RETURN m.id AS id"
+
+# The constraint on `one` keeps it single.
+ADOPT: Final = "MERGE (m:{ns}Memory {{one: true}}) ON CREATE SET m.id = $memory RETURN m.id AS id"
 
 # Writers of one space go one after the other: nothing is counted wrong, and nobody waits in a circle.
 LOCK: Final = "MERGE (s:{ns}Space {{space: $space}}) SET s.writes = coalesce(s.writes, 0) + 1"
@@ -158,7 +168,10 @@ ERASE: Final = (
     " DETACH DELETE n RETURN count(*) AS n, sum(CASE WHEN shown THEN 1 ELSE 0 END) AS shown",
 )
 
-_RARITY: Final = "1.0 / (1.0 + log(CASE WHEN {node}.mentions > 1 THEN {node}.mentions ELSE 1 END))"
+# Rounded like the scores in Python, so that what is equal there is equal here.
+_RARITY: Final = (
+    f"round(1.0 / (1.0 + log(CASE WHEN {{node}}.mentions > 1 THEN {{node}}.mentions ELSE 1 END)), {DIGITS})"
+)
 
 _SEEDS: Final = (
     "UNWIND $spaces AS space UNWIND $seeds AS key"
@@ -167,15 +180,18 @@ _SEEDS: Final = (
     " WITH reached, reached AS frontier"
 )
 
+# Among equals the first of the frontier wins, as in Python.
 _HOP: Final = (
     " CALL (reached, frontier) {{"
     "  WITH frontier, [one IN reached | one.node] AS known"
-    "  UNWIND frontier AS one WITH known, one, one.node AS start"
+    "  UNWIND range(0, size(frontier) - 1) AS position"
+    "  WITH known, position, frontier[position] AS one, frontier[position].node AS start"
     f"  CALL (start) {{{{ MATCH (start)-[e:{_TYPES}]-(n:{{ns}}Entity)"
     "   RETURN n, e.weight AS weight ORDER BY weight DESC, n.key LIMIT $fanout }}"
-    "  WITH one, n, weight WHERE n.mentions > 0 AND NOT n IN known"
-    "  WITH n, one.score * $decay * (toFloat(weight) / (weight + 1))"
-    f"   * ({_RARITY.format(node='n')}) AS score, one.path + [n.name] AS path ORDER BY score DESC"
+    "  WITH position, one, n, weight WHERE n.mentions > 0 AND NOT n IN known"
+    "  WITH n, position, round(one.score * $decay * (toFloat(weight) / (weight + 1))"
+    f"   * ({_RARITY.format(node='n')}), {DIGITS}) AS score, one.path + [n.name] AS path"
+    "  ORDER BY score DESC, position"
     "  WITH n, head(collect({{score: score, path: path}})) AS best"
     "  ORDER BY best.score DESC, n.key LIMIT 4 * $fanout"
     "  RETURN collect({{node: n, score: best.score, path: best.path}}) AS fresh }}"

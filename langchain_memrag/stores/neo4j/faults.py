@@ -24,11 +24,15 @@ _PASSING = (
     exceptions.SessionExpired,
     exceptions.TransientError,
     exceptions.ConnectionPoolError,
+    exceptions.DatabaseError,
     exceptions.TokenExpired,
 )
 
+# Whatever the kind of the error: the work was cut short.
+_PASSING_CODES = ("TransactionTimedOut", "Transaction.Terminated", "Transaction.LockClientStopped")
+
 _HINTS: Mapping[type[Exception], str] = {
-    exceptions.AuthError: "the server refused the login; check user and password",
+    exceptions.AuthError: "the server refused the login; check user and password in the URL",
     exceptions.Forbidden: "the user may not do this; grant read, write and schema rights",
     exceptions.ForbiddenOnReadOnlyDatabase: "the database takes no writes; give the address of the primary",
     exceptions.NotALeader: "this member takes no writes; use a neo4j:// URL",
@@ -36,6 +40,8 @@ _HINTS: Mapping[type[Exception], str] = {
     exceptions.ConnectionAcquisitionTimeoutError: "no connection became free in time; raise pool_size",
     exceptions.ConfigurationError: "the driver refused the URL or an option",
     exceptions.IncompleteCommit: "the connection broke during the commit; try again",
+    exceptions.DatabaseError: "the database failed at it; its disk may be full, its log says more",
+    exceptions.CypherSyntaxError: "the server does not know this Cypher; it must be Neo4j 5.23 or newer",
     exceptions.TransientError: "writers collided, or the work took too long; try again",
     exceptions.ServiceUnavailable: "the server cannot be reached just now",
     exceptions.SessionExpired: "the server cannot be reached just now",
@@ -60,10 +66,11 @@ def translate(error: exceptions.Neo4jError | exceptions.DriverError, operation: 
     code = _code(error)
     hint = _CODES.get(code) or next((text for cls, text in _HINTS.items() if isinstance(error, cls)), "")
     kind = f"({type(error).__name__}{' ' + code if code else ''})"
-    if isinstance(error, _PASSING) or "TransactionTimedOut" in code:
+    if isinstance(error, _PASSING) or any(one in code for one in _PASSING_CODES):
         message = f"{hint or 'the server cannot be reached just now'} {kind}"
         return StoreUnavailableError(message, engine=ENGINE, operation=operation)
-    return StoreError(f"{hint or 'the server refused the query'} {kind}", engine=ENGINE, operation=operation)
+    refused = "the server refused the query" if code else "the driver could not do it"
+    return StoreError(f"{hint or refused} {kind}", engine=ENGINE, operation=operation)
 
 
 def _code(error: Exception) -> str:

@@ -11,7 +11,7 @@ from psycopg import Connection
 from langchain_memrag.stores.base import GraphFind, SearchFilter
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.pools import Row
-from langchain_memrag.stores.spreading import DECAY, MOST_HOPS, Reached, combined, rarity
+from langchain_memrag.stores.spreading import MOST_HOPS, Reached, combined, passed_on, rarity
 
 __all__ = ["GraphWalk"]
 
@@ -77,7 +77,7 @@ class GraphWalk:
         best: dict[tuple[int, str], Reached] = {}
         for position, key, name, mentions, weight in cast("list[tuple[int, str, str, int, int]]", rows):
             start = frontier[position - 1]
-            score = start.score * DECAY * (weight / (weight + 1)) * rarity(mentions)
+            score = passed_on(start.score, weight, mentions)
             known = best.get((start.space, key))
             if known is None or score > known.score:
                 best[start.space, key] = Reached(start.space, key, score, (*start.path, name))

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.integration.servers import free_port
+
 from .process import ServerProcess
 
 __all__ = ["LIB", "Neo4jServer", "missing"]
