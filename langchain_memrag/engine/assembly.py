@@ -12,25 +12,30 @@ from uuid import UUID
 
 from langchain_core.embeddings import Embeddings
 
+from langchain_memrag.engine.beside import Beside, Servers
+from langchain_memrag.engine.caching import RecallCache
 from langchain_memrag.engine.capture import Capture
 from langchain_memrag.engine.embedding import Default, Embedder, choose_embedder
-from langchain_memrag.engine.erasure import Eraser, Selection
+from langchain_memrag.engine.erasure import Eraser, EraserBeside, Selection
 from langchain_memrag.engine.flow import drive
 from langchain_memrag.engine.indexing import Indexing
 from langchain_memrag.engine.jobs import Background
+from langchain_memrag.engine.projecting import Projector
 from langchain_memrag.engine.reading import Reading
 from langchain_memrag.engine.recall import Recaller
+from langchain_memrag.engine.searching import Searching
 from langchain_memrag.engine.threads import Threads
 from langchain_memrag.engine.upkeep import Upkeep
 from langchain_memrag.ranking import RECIPE, Recipe
 from langchain_memrag.records import Health, Receipt, Scope
-from langchain_memrag.stores.base import Clock, SearchIndex
+from langchain_memrag.stores.base import Clock
 from langchain_memrag.stores.postgres.checkpoints import CheckpointEraser
 from langchain_memrag.stores.postgres.embedders import EmbedderRegistry, RegisteredEmbedder
 from langchain_memrag.stores.postgres.entries import StatisticsReader
 from langchain_memrag.stores.postgres.episodes import EpisodeReader
 from langchain_memrag.stores.postgres.erasing import RecordEraser
 from langchain_memrag.stores.postgres.graph import PostgresGraph
+from langchain_memrag.stores.postgres.projections import ProjectionStore
 from langchain_memrag.stores.postgres.records import RecordStore
 from langchain_memrag.stores.postgres.search import PostgresSearch, create_vector_table
 from langchain_memrag.stores.urls import Opened, open_database
@@ -48,6 +53,7 @@ class Engine:
         opened: The database.
         embedder: What this process embeds with, if anything.
         recipe: How signals become one ranking.
+        servers: The engines beside Postgres.
         background: Whether to work behind the caller's back.
         clock: Gives the time.
     """
@@ -58,6 +64,7 @@ class Engine:
         registry: EmbedderRegistry,
         embedder: Embedder | None,
         recipe: Recipe,
+        servers: Servers,
         *,
         background: bool,
         clock: Clock,
@@ -66,30 +73,47 @@ class Engine:
         self.label = opened.label
         self.embedder = embedder
         database = opened.database
+        # Callers that wait for a whole operation, and the arms of those operations, never share a pool:
+        # one that is full of callers would leave no thread for the arms that they wait for.
+        self.doors = Threads("memrag", database.pool_size)
+        self._arms = Threads("memrag-arm", max(4, database.pool_size))
         records, episodes = RecordStore(database, clock), EpisodeReader(database)
         graph = PostgresGraph(database)
 
-        def open_search(registered: RegisteredEmbedder | None) -> SearchIndex:
+        def open_search(registered: RegisteredEmbedder | None) -> PostgresSearch:
             if registered is None:
                 return PostgresSearch(database, None, None)
             return PostgresSearch(database, registered.id, registered.width)
 
         indexing = Indexing(registry, open_search, embedder)
-        # Callers that wait for a whole operation, and the arms of those operations, never share a pool:
-        # one that is full of callers would leave no thread for the arms that they wait for.
-        self.doors = Threads("memrag", database.pool_size)
-        self._arms = Threads("memrag-arm", max(4, database.pool_size))
-        self.capture = Capture(records, episodes, graph, indexing, recipe, clock)
-        statistics = StatisticsReader(database)
-        self.recaller = Recaller(records, episodes, statistics, graph, indexing, recipe, self._arms, clock)
+        marks = ProjectionStore(database)
+        self.beside = Beside(servers, marks, indexing, recipe, clock, self._arms)
+        projector = Projector(self.beside.copies, marks, episodes, clock)
+        cache = RecallCache(self.beside.cache, repr(recipe))
+        self.capture = Capture(records, episodes, graph, indexing, projector, recipe, clock)
+        searching = Searching(indexing, graph, self.beside.search, self.beside.graph)
+        self.recaller = Recaller(
+            records,
+            episodes,
+            StatisticsReader(database),
+            searching,
+            indexing,
+            cache,
+            recipe,
+            self._arms,
+            clock,
+        )
         self.read = Reading(records, episodes, graph, indexing, clock)
-        self.eraser = Eraser(records, RecordEraser(database), graph, indexing, CheckpointEraser(database))
-        self.upkeep = Upkeep(records, self.capture, self.eraser, indexing, clock)
+        erased = EraserBeside(projector, cache, marks, clock)
+        erasing, checkpoints = RecordEraser(database, clock), CheckpointEraser(database)
+        self.eraser = Eraser(records, erasing, graph, indexing, checkpoints, erased)
+        self.upkeep = Upkeep(records, self.capture, self.eraser, indexing, projector, clock)
         self._records = records
         self._background = (
             Background(database.session_conninfo, self._heal, self.sweep) if background else None
         )
-        if self._background is not None and records.pending(space=None, limit=1):
+        self.beside.register()
+        if self._background is not None and records.unfinished():
             self._background.start()
 
     def selection(
@@ -127,7 +151,8 @@ class Engine:
         """Erase the expired, heal, and index what has grown big."""
         self.upkeep.expire(stop=stop)
         drive(self.upkeep.heal(None, stop=stop), self.embedder)
-        self.upkeep.index_big(stop=stop)
+        if self.beside.search is None:
+            self.upkeep.index_big(stop=stop)
 
     def _heal(self, space: int, stop: Callable[[], bool]) -> None:
         drive(self.upkeep.heal_space(space, stop=stop), self.embedder)
@@ -151,12 +176,13 @@ class Engine:
         """Stop everything, in the order in which nothing waits for what is gone."""
         with contextlib.ExitStack() as stack:
             stack.callback(self._opened.close)
+            stack.callback(self.beside.close)
             stack.callback(self._arms.close)
             stack.callback(self.doors.close)
             stack.callback(self.stop_background)
 
 
-def assemble(
+def assemble(  # noqa: PLR0913 - what `MemRAG.open` takes
     location: str | os.PathLike[str],
     *,
     embeddings: Embeddings | str | Default | None,
@@ -165,15 +191,21 @@ def assemble(
     pool_size: int,
     background: bool,
     clock: Clock,
+    servers: Servers,
     recipe: Recipe = RECIPE,
 ) -> Engine:
     """Open the stores and make the engine; leaves nothing open when it fails."""
-    opened = open_database(location, direct_url=direct_url, schema=schema, pool_size=pool_size)
+    try:
+        opened = open_database(location, direct_url=direct_url, schema=schema, pool_size=pool_size)
+    except BaseException:
+        servers.close()
+        raise
     try:
         registry = EmbedderRegistry(opened.database, partial(create_vector_table, opened.database))
         active = registry.active()
         embedder = choose_embedder(embeddings, active.name if active else None)
-        return Engine(opened, registry, embedder, recipe, background=background, clock=clock)
+        return Engine(opened, registry, embedder, recipe, servers, background=background, clock=clock)
     except BaseException:
+        servers.close()
         opened.close()
         raise

@@ -15,8 +15,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from langchain_memrag.engine.copies import Copyable
 from langchain_memrag.engine.flow import Documents, Flow
 from langchain_memrag.engine.indexing import Indexing
+from langchain_memrag.engine.projecting import Projector
 from langchain_memrag.engine.turns import drafts_of
 from langchain_memrag.engine.views import (
     MAX_PARTS_AT_ONCE,
@@ -58,6 +60,7 @@ class Capture:
         episodes: Reads it back.
         graph: Entities and relations.
         indexing: The search index with its embedder.
+        projector: Brings both to the engines beside Postgres.
         recipe: Gives the terms their impact.
         clock: Says when a turn is recorded.
     """
@@ -68,9 +71,11 @@ class Capture:
         episodes: EpisodeReader,
         graph: GraphStore,
         indexing: Indexing,
+        projector: Projector,
         recipe: Recipe,
         clock: Clock,
     ) -> None:
+        self._projector = projector
         self._records = records
         self._episodes = episodes
         self._graph = graph
@@ -160,6 +165,8 @@ class Capture:
                 search.upsert([entry for entry in entries if entry.record in kept], within=work)
                 self._graph.upsert(space, graph.only(kept), within=work)
             done += len(kept) if complete else 0
+            if kept and complete:
+                self._projector.copy(Copyable(space, tuple(kept), entries, graph))
         return done
 
     def _batches(

@@ -1,21 +1,31 @@
-"""Forgetting: erase from every store in one go, then look."""
+"""Forgetting: erase from Postgres in one go, then from every engine beside it, then look.
+
+What an engine cannot give up just now is marked in the transaction that erased it from the record: the
+report says so, the background does it when the engine is back, and until then recall does not ask it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from langchain_memrag.engine.caching import RecallCache
 from langchain_memrag.engine.indexing import Indexing
-from langchain_memrag.errors import ConfigurationError
+from langchain_memrag.engine.projecting import Projector
+from langchain_memrag.errors import ConfigurationError, StoreError
 from langchain_memrag.records import ErasureReport, Scope, StoreCount
-from langchain_memrag.stores.base import GraphStore
+from langchain_memrag.stores.base import Clock, GraphStore
 from langchain_memrag.stores.postgres.checkpoints import CheckpointEraser
 from langchain_memrag.stores.postgres.erasing import Choice, RecordEraser
+from langchain_memrag.stores.postgres.projections import WHOLE_SPACE, ProjectionStore
 from langchain_memrag.stores.postgres.records import RecordStore
 
-__all__ = ["Eraser", "Selection"]
+__all__ = ["Eraser", "EraserBeside", "Selection"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,63 @@ class Selection:
         return Choice(ids=self.ids, session=self.scope.session_id, since=self.since, until=self.until)
 
 
+class EraserBeside:
+    """Erases from the engines beside Postgres, and from the cache.
+
+    Args:
+        projector: The engines that hold copies.
+        cache: What was found before.
+        marks: What is left to erase.
+        clock: By which it is judged whether refused work is tried again.
+    """
+
+    def __init__(
+        self, projector: Projector, cache: RecallCache, marks: ProjectionStore, clock: Clock
+    ) -> None:
+        self._projector = projector
+        self._cache = cache
+        self._marks = marks
+        self._clock = clock
+
+    def erase(self, space: int, records: Sequence[UUID] | None, generation: int) -> list[StoreCount]:
+        """Erase records, or all of a space, wherever an engine answers."""
+        if records is not None and not records:
+            return []
+        # Of a cache nobody knows which values hold which words: all of the space goes.
+        values = self._clear(space, None if records is None else generation)
+        cached = [] if values is None else [_count(self._cache.engine, "values", values)]
+        return [*self._projector.erase(space, records), *cached]
+
+    def residue(self, space: int, records: Sequence[UUID] | None) -> list[StoreCount]:
+        """What is still held; an engine that cannot be asked is named with what it has to erase."""
+        if records is not None and not records:
+            return []
+        found = self._projector.residue(space, records)
+        try:
+            values = self._cache.count(space)
+        except StoreError:
+            return [*found, _count(self._cache.engine, "erasures to come", 1)]
+        # What is kept of a space that lives on was found after it forgot: the cache takes nothing older.
+        return [*found, _count(self._cache.engine, "values", values)] if records is None else found
+
+    def clear_left(self, stop: Callable[[], bool]) -> None:
+        """Clear the spaces of which a cache was away when they were to be forgotten."""
+        for space in self._marks.erasures("cache", self._clock(), limit=1000):
+            # Whatever it holds is older than any generation that is asked for now, or was computed since
+            # and can be computed again.
+            if stop() or self._clear(space, 0) is None:
+                return
+
+    def _clear(self, space: int, generation: int | None) -> int | None:
+        try:
+            gone = self._cache.forget(space, generation)
+        except StoreError as error:
+            logger.warning("the cache of a forgotten text is cleared later: %s", error)
+            return None
+        self._marks.erased("cache", space, [WHOLE_SPACE])
+        return gone
+
+
 class Eraser:
     """Erases from the record, the index and the graph in one transaction where they share a database.
 
@@ -66,6 +133,7 @@ class Eraser:
         graph: Erases what they said of entities.
         indexing: Erases index entries.
         checkpoints: Erases the checkpoints of threads, on request.
+        beside: Erases from the engines beside Postgres.
     """
 
     def __init__(
@@ -75,7 +143,9 @@ class Eraser:
         graph: GraphStore,
         indexing: Indexing,
         checkpoints: CheckpointEraser,
+        beside: EraserBeside,
     ) -> None:
+        self._beside = beside
         self._records = records
         self._episodes = episodes
         self._graph = graph
@@ -97,6 +167,7 @@ class Eraser:
             counts = [_count("postgres", "episodes", self._episodes.count(space, what.choice))]
             if what.everything:
                 counts += self._sizes(space)
+                counts += self._beside.residue(space, None)
             if what.checkpoints:
                 counts.append(_count("postgres", "checkpoints", self._checkpoints.count(space, threads)))
             return ErasureReport(dry_run=True, erased=tuple(counts))
@@ -113,6 +184,10 @@ class Eraser:
                 return
             self._erase(space, Choice(expired_at=now), everything=False)
 
+    def clear_left(self, stop: Callable[[], bool]) -> None:
+        """Erase what a cache could not give up when it was forgotten."""
+        self._beside.clear_left(stop)
+
     def _erase(
         self, space: int, choice: Choice, *, everything: bool
     ) -> tuple[tuple[UUID, ...], list[StoreCount]]:
@@ -124,10 +199,12 @@ class Eraser:
             else:
                 entries = search.remove(space, work.erased, within=work)
                 graph = self._graph.remove(space, work.erased, within=work)
+        beside = self._beside.erase(space, None if everything else work.erased, work.generation)
         return work.erased, [
             _count("postgres", "episodes", len(work.erased)),
             _count(search.engine, "entries", entries),
             _count(self._graph.engine, "graph", graph),
+            *beside,
         ]
 
     def _sizes(self, space: int) -> list[StoreCount]:
@@ -145,6 +222,7 @@ class Eraser:
         else:
             seen.append(_count(search.engine, "entries", search.count_of(space, erased)))
             seen.append(_count(self._graph.engine, "graph", self._graph.count_of(space, erased)))
+        seen += self._beside.residue(space, None if everything else erased)
         return tuple(found for found in seen if found.count)
 
 

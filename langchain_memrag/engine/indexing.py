@@ -8,8 +8,8 @@ from collections.abc import Callable
 from langchain_memrag.engine.embedding import Embedder, Fingerprint, same_embedder
 from langchain_memrag.engine.flow import Flow, Recognition
 from langchain_memrag.errors import ConfigurationError
-from langchain_memrag.stores.base import SearchIndex
 from langchain_memrag.stores.postgres.embedders import EmbedderRegistry, RegisteredEmbedder
+from langchain_memrag.stores.postgres.search import PostgresSearch
 
 __all__ = ["Indexing"]
 
@@ -29,7 +29,7 @@ class Indexing:
     def __init__(
         self,
         registry: EmbedderRegistry,
-        open_search: Callable[[RegisteredEmbedder | None], SearchIndex],
+        open_search: Callable[[RegisteredEmbedder | None], PostgresSearch],
         embedder: Embedder | None,
     ) -> None:
         self._registry = registry
@@ -37,7 +37,7 @@ class Indexing:
         self._embedder = embedder
         self._lock = threading.Lock()
         self._registered: RegisteredEmbedder | None = None
-        self._search: SearchIndex | None = None
+        self._search: PostgresSearch | None = None
         self._recognised = False
 
     @property
@@ -46,12 +46,22 @@ class Indexing:
         return self._recognised
 
     @property
+    def registered(self) -> RegisteredEmbedder | None:
+        """The embedder that the index was made with, if there is one."""
+        return self._registered
+
+    @property
+    def name(self) -> str:
+        """What the vectors of this process are made with; empty where it makes none."""
+        return f"{self._registered.id}:{self._registered.name}" if self.embeds and self._registered else ""
+
+    @property
     def wants_vectors(self) -> bool:
         """Whether an entry without a vector is unfinished."""
         return self._registered is not None or self._embedder is not None
 
     @property
-    def search(self) -> SearchIndex:
+    def search(self) -> PostgresSearch:
         """The index as it can be used now."""
         with self._lock:
             if self._search is None:
@@ -59,7 +69,7 @@ class Indexing:
                 self._search = self._open_search(self._registered)
             return self._search
 
-    def ready(self) -> Flow[SearchIndex]:
+    def ready(self) -> Flow[PostgresSearch]:
         """Recognise the embedder, if that was not done yet.
 
         Raises:

@@ -14,6 +14,7 @@ from langchain_core.embeddings import Embeddings
 from pydantic import ValidationError
 
 from langchain_memrag.engine.assembly import Engine, assemble
+from langchain_memrag.engine.beside import open_servers
 from langchain_memrag.engine.embedding import DEFAULT, Default
 from langchain_memrag.engine.flow import Flow, R, adrive, drive
 from langchain_memrag.engine.recall import intent_of
@@ -35,6 +36,7 @@ from langchain_memrag.records import (
     TurnFields,
 )
 from langchain_memrag.stores.base import Clock
+from langchain_memrag.stores.server import CacheServer, GraphServer, SearchServer
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -65,10 +67,13 @@ class MemRAG:
         self._engine = engine
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - all but the first have defaults that fit
         cls,
         location: str | os.PathLike[str] | None = None,
         *,
+        search: str | SearchServer | None = None,
+        graph: str | GraphServer | None = None,
+        cache: str | CacheServer = "process",
         embeddings: Embeddings | str | Default | None = DEFAULT,
         direct_url: str | None = None,
         schema: str = "memrag",
@@ -82,6 +87,11 @@ class MemRAG:
         Args:
             location: A data folder, which gets an embedded Postgres of its own, or a `postgresql://`
                 URL; `./.memrag` by default.
+            search: An engine for the search index: a `qdrant://` URL, or a `QdrantServer` made with
+                options. Postgres keeps the index too, and answers when the engine cannot.
+            graph: An engine for the graph: a `neo4j://` URL, or a `Neo4jGraph` made with options.
+            cache: Where recalls are kept until something is written: `process`, `none`, a `redis://` URL, or
+                a `RedisCache` made with options.
             embeddings: LangChain embeddings, an `init_embeddings` string such as
                 `openai:text-embedding-3-small`, or `None` to search by words and graph alone. By
                 default the embedder the memory was made with if that is the local one; for a new
@@ -109,6 +119,7 @@ class MemRAG:
                 background=background,
                 clock=clock,
                 recipe=recipe,
+                servers=open_servers(search, graph, cache),
             )
         )
 

@@ -1,7 +1,7 @@
 """Recalling: a question becomes signals, the arms find records, the recipe ranks them, and each says why.
 
-    intent -> statistics -> arms in parallel, each under its budget -> episodes from Postgres -> fuse
-           -> recency -> diversity -> pack -> Recall
+    cache? -> intent -> statistics -> arms in parallel, each under its budget -> episodes from Postgres
+           -> fuse -> recency -> diversity -> pack -> Recall
 
 A language model is never called. An arm that is down or late is named in `degraded`.
 """
@@ -17,9 +17,11 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 from uuid import UUID
 
+from langchain_memrag.engine.caching import RecallCache
 from langchain_memrag.engine.flow import Flow, Question, R
 from langchain_memrag.engine.indexing import Indexing
 from langchain_memrag.engine.ranked import Candidates, hits_of, neighbours_wanted, rank
+from langchain_memrag.engine.searching import Answer, Behind, Searching
 from langchain_memrag.engine.threads import Threads
 from langchain_memrag.engine.when import DayRange, named_days, within
 from langchain_memrag.errors import ConfigurationError, StoreError
@@ -29,7 +31,6 @@ from langchain_memrag.stores.base import (
     Clock,
     DenseSignal,
     GraphFind,
-    GraphStore,
     LexicalSignal,
     RawHit,
     SearchFilter,
@@ -38,7 +39,7 @@ from langchain_memrag.stores.base import (
 )
 from langchain_memrag.stores.postgres.entries import Statistics, StatisticsReader
 from langchain_memrag.stores.postgres.episodes import EpisodeReader, Glimpse
-from langchain_memrag.stores.postgres.records import RecordStore
+from langchain_memrag.stores.postgres.records import RecordStore, SpaceState
 from langchain_memrag.text import guess_intent, is_blank, name_key, normalise, query_terms, term_hash
 from langchain_memrag.text.questions import questions_of
 
@@ -91,6 +92,20 @@ class _Stopwatch:
 
 
 @dataclass(frozen=True, slots=True)
+class _Moment:
+    """When a recall is made, and how memory stands then.
+
+    Attributes:
+        degraded: What could not help so far; grows.
+    """
+
+    state: SpaceState
+    now: datetime
+    watch: _Stopwatch
+    degraded: list[Degradation]
+
+
+@dataclass(frozen=True, slots=True)
 class _Found:
     """What the arms brought back.
 
@@ -115,7 +130,7 @@ class _Running:
 
     name: Arm
     signals: Sequence[tuple[int, Signal]]
-    future: Future[list[list[RawHit]]]
+    future: Future[Answer[list[list[RawHit]]]]
 
 
 class Recaller:
@@ -125,20 +140,22 @@ class Recaller:
         records: Finds the user's space.
         episodes: The system of record, from which all text comes.
         statistics: How common words are in a space.
-        graph: Entities and relations.
-        indexing: The search index with its embedder.
+        searching: The search index and the graph.
+        indexing: Knows the embedder.
+        cache: What was found before.
         recipe: How signals become one ranking.
         threads: Where the arms run; never the pool that callers wait in.
         clock: Says what has expired and how old a memory is.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - one parameter a part, each made by the assembly
         self,
         records: RecordStore,
         episodes: EpisodeReader,
         statistics: StatisticsReader,
-        graph: GraphStore,
+        searching: Searching,
         indexing: Indexing,
+        cache: RecallCache,
         recipe: Recipe,
         threads: Threads,
         clock: Clock,
@@ -146,8 +163,9 @@ class Recaller:
         self._records = records
         self._episodes = episodes
         self._statistics = statistics
-        self._graph = graph
+        self._searching = searching
         self._indexing = indexing
+        self._cache = cache
         self._recipe = recipe
         self._threads = threads
         self._clock = clock
@@ -164,22 +182,39 @@ class Recaller:
             raise ConfigurationError("the question is blank; there is nothing to recall by")
         watch = _Stopwatch()
         asked = text[:QUERY_LIMIT]
-        intent = options.intent or intent_of(asked)
         now = self._clock()
-        space = self._records.space_of(scope.user_id)
-        if space is None:
+        state = self._records.state_of(scope.user_id)
+        if state is None:
+            intent = options.intent or intent_of(asked)
             return Recall(query=text, scope=scope, intent=intent, timings=watch.total())
         yield from self._indexing.ready()
-        where = _filter(space, options, now)
+        key = self._cache.key(state, text, scope, options, now, self._indexing.name)
+        degraded: list[Degradation] = []
+        if key is not None:
+            known, away = self._cache.find(key, scope, now)
+            if known is not None:
+                return known.model_copy(update={"timings": watch.total()})
+            degraded += [away] if away else []
+        found = yield from self._look(text, asked, scope, options, _Moment(state, now, watch, degraded))
+        if key is not None and not found.degraded:
+            self._cache.keep(key, state, found)
+        return found
+
+    def _look(
+        self, text: str, asked: str, scope: Scope, options: RecallOptions, moment: _Moment
+    ) -> Flow[Recall]:
+        now, watch = moment.now, moment.watch
+        intent = options.intent or intent_of(asked)
+        where = _filter(moment.state.id, options, now)
         watch.lap("prepare")
-        found = yield from self._run_arms(asked, intent, where, options, watch)
+        found = yield from self._run_arms(asked, intent, where, options, moment)
         candidates = self._candidates(found, where, _LeftOut.of(text, options))
         watch.lap("read")
         ranked = rank(candidates, self._recipe, now, options.k)
         watch.lap("rank")
         full = self._episodes.episodes(where.spaces, [one.id for one in ranked], now)
         hits, tokens = hits_of(ranked, {episode.id: episode for episode in full}, candidates, options)
-        working = self._working(space, scope, options, now)
+        working = self._working(moment.state.id, scope, options, now)
         watch.lap("show")
         return Recall(
             query=text,
@@ -200,35 +235,27 @@ class Recaller:
         return self._episodes.last(space, scope.session_id, options.working, now)
 
     def _run_arms(
-        self, text: str, intent: Intent, where: SearchFilter, options: RecallOptions, watch: _Stopwatch
+        self, text: str, intent: Intent, where: SearchFilter, options: RecallOptions, moment: _Moment
     ) -> Flow[_Found]:
         asked = (text, *questions_of(text)) if self._recipe.single_questions else (text,)
         depth, timeout = max(self._recipe.depth, options.k), options.timeout
+        watch, degraded = moment.watch, moment.degraded
         lexical, days, dated = self._by_words(asked, where, depth)
         watch.lap("statistics")
         # Words and graph are looked up while the model embeds the questions.
-        arms = [self._search("lexical", lexical, where, timeout)] if lexical else []
-        graph = self._walk(intent, where, timeout)
-        degraded: list[Degradation] = []
+        behind = moment.state.behind
+        arms = [self._search("lexical", lexical, where, timeout, behind)] if lexical else []
+        graph = self._walk(intent, where, timeout, behind)
         dense: list[tuple[int, Signal]] = []
         if self._indexing.embeds:
-            for number, question in enumerate(asked):
-                reply = yield Question(question)
-                if not reply.vectors:
-                    reason = f"the embedder failed ({reply.failure})"
-                    degraded.append(Degradation(arm="dense", reason=reason))
-                    break
-                dense.extend(
-                    (number, DenseSignal(f"dense:{view}", (view,), depth, reply.vectors[0]))
-                    for view in _views(self._recipe, "dense")
-                )
+            dense = yield from self._by_meaning(asked, depth, moment)
             watch.lap("embed")
             if dense:
-                arms.append(self._search("dense", dense, where, timeout))
+                arms.append(self._search("dense", dense, where, timeout, behind))
         else:
             degraded.append(Degradation(arm="dense", reason="no embedder is set up"))
         whole = [one for one in dense or lexical if one[0] == 0]
-        on_days = [self._search("time", whole, one, timeout) for one in dated if whole]
+        on_days = [self._search("time", whole, one, timeout, behind) for one in dated if whole]
         signals: list[dict[str, Sequence[RawHit]]] = [{} for _ in asked]
         for arm in arms:
             lists = _settle(arm.future, arm.name, degraded) or []
@@ -244,6 +271,28 @@ class Recaller:
             [hit for lists in there if lists for hits in lists for hit in hits],
             tuple(dict.fromkeys(degraded)),
         )
+
+    def _by_meaning(
+        self, asked: Sequence[str], depth: int, moment: _Moment
+    ) -> Flow[list[tuple[int, Signal]]]:
+        """Dense signals of the questions; none where the embedder failed."""
+        dense: list[tuple[int, Signal]] = []
+        name = self._indexing.name
+        for number, question in enumerate(asked):
+            vector = self._cache.vector(moment.state.id, name, question)
+            if vector is None:
+                reply = yield Question(question)
+                if not reply.vectors:
+                    reason = f"the embedder failed ({reply.failure})"
+                    moment.degraded.append(Degradation(arm="dense", reason=reason))
+                    break
+                vector = reply.vectors[0]
+                self._cache.keep_vector(moment.state, name, question, vector)
+            dense.extend(
+                (number, DenseSignal(f"dense:{view}", (view,), depth, vector))
+                for view in _views(self._recipe, "dense")
+            )
+        return dense
 
     def _by_words(
         self, asked: Sequence[str], where: SearchFilter, depth: int
@@ -261,20 +310,27 @@ class Recaller:
         return lexical, days, self._dated(where, days)
 
     def _search(
-        self, name: Arm, signals: Sequence[tuple[int, Signal]], where: SearchFilter, timeout: float
+        self,
+        name: Arm,
+        signals: Sequence[tuple[int, Signal]],
+        where: SearchFilter,
+        timeout: float,
+        behind: Behind,
     ) -> _Running:
         plain = [signal for _, signal in signals]
-        future = self._threads.submit(self._indexing.search.search, plain, where, timeout=timeout)
+        future = self._threads.submit(self._searching.search, plain, where, timeout, behind)
         return _Running(name, signals, future)
 
-    def _walk(self, intent: Intent, where: SearchFilter, timeout: float) -> Future[list[GraphFind]] | None:
+    def _walk(
+        self, intent: Intent, where: SearchFilter, timeout: float, behind: Behind
+    ) -> Future[Answer[list[GraphFind]]] | None:
         seeds = [name_key(name) for name in intent.entities]
         if not seeds or not self._recipe.weights.get("graph"):
             return None
         recipe = self._recipe
         hops = recipe.relational_hops if intent.category == "relational" else recipe.graph_hops
         return self._threads.submit(
-            self._graph.expand, where, seeds, hops=hops, limit=GRAPH_LIMIT, timeout=timeout
+            self._searching.expand, where, seeds, timeout, behind, hops=hops, limit=GRAPH_LIMIT
         )
 
     def _dated(self, where: SearchFilter, days: tuple[DayRange, ...]) -> list[SearchFilter]:
@@ -374,10 +430,13 @@ def _lexical_signals(
     return signals
 
 
-def _settle(future: Future[R], arm: Arm, degraded: list[Degradation]) -> R | None:
+def _settle(future: Future[Answer[R]], arm: Arm, degraded: list[Degradation]) -> R | None:
     try:
-        return future.result()
+        answer = future.result()
     except StoreError as error:
         logger.warning("the %s arm failed: %s", arm, type(error).__name__)
         degraded.append(Degradation(arm=arm, reason=f"{error.engine}: {type(error).__name__}"))
         return None
+    if answer.missing:
+        degraded.append(Degradation(arm=arm, reason=answer.missing))
+    return answer.found

@@ -10,6 +10,7 @@ from langchain_memrag.engine.capture import Capture
 from langchain_memrag.engine.erasure import Eraser
 from langchain_memrag.engine.flow import Flow
 from langchain_memrag.engine.indexing import Indexing
+from langchain_memrag.engine.projecting import Projector
 from langchain_memrag.records import Scope
 from langchain_memrag.stores.base import Clock
 from langchain_memrag.stores.postgres.records import Pending, RecordStore
@@ -34,12 +35,20 @@ class Upkeep:
         capture: Indexes.
         eraser: Erases.
         indexing: The search index.
+        projector: Copies to the engines beside Postgres.
         clock: Says what has expired.
     """
 
     def __init__(
-        self, records: RecordStore, capture: Capture, eraser: Eraser, indexing: Indexing, clock: Clock
+        self,
+        records: RecordStore,
+        capture: Capture,
+        eraser: Eraser,
+        indexing: Indexing,
+        projector: Projector,
+        clock: Clock,
     ) -> None:
+        self._projector = projector
         self._records = records
         self._capture = capture
         self._eraser = eraser
@@ -62,7 +71,11 @@ class Upkeep:
         return self._records.pending_count(space)
 
     def heal_space(self, space: int | None, *, stop: Callable[[], bool] = _never) -> Flow[None]:
-        """Index what is pending in one space, or in all; each record is tried once."""
+        """Index what is pending in one space, or in all, and copy it; each record is tried once."""
+        yield from self._index(space, stop)
+        self._projector.heal(space, stop=stop)
+
+    def _index(self, space: int | None, stop: Callable[[], bool]) -> Flow[None]:
         last: Pending | None = None
         while not stop():
             waiting = self._records.pending(space=space, limit=BATCH, after=last)
@@ -75,6 +88,7 @@ class Upkeep:
     def expire(self, *, stop: Callable[[], bool] = _never) -> None:
         """Erase what has expired, in every space and store."""
         self._eraser.expire(self._clock(), BATCH, stop)
+        self._eraser.clear_left(stop)
 
     def index_big(self, *, stop: Callable[[], bool] = _never) -> None:
         """Give big memories an index of their own for vectors, where the engine needs one."""

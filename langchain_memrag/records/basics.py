@@ -36,8 +36,8 @@ Layer = Literal["episode", "fact", "procedure", "chunk"]
 Category = Literal["factual", "semantic", "relational"]
 """What a question asks for, which decides how the arms are weighted."""
 
-Arm = Literal["dense", "lexical", "graph", "time"]
-"""A way by which recall finds records."""
+Arm = Literal["dense", "lexical", "graph", "time", "cache"]
+"""A way by which recall finds records; the cache finds what was found before."""
 
 RelationType = Literal[
     "RELATED_TO",

@@ -152,7 +152,8 @@ class Recall(Record):
         intent: What the question was taken to ask.
         hits: Best first.
         working: The session's last turns, oldest first, where they were asked for.
-        degraded: Arms that are down, late or not set up.
+        degraded: Arms that are down, late or not set up, or that Postgres had to stand in for.
+        cached: Whether it is what was found before, and nothing has changed since.
         timings: Milliseconds by step.
         tokens: Estimated tokens of the hits.
     """
@@ -163,6 +164,7 @@ class Recall(Record):
     hits: tuple[Hit, ...] = ()
     working: tuple[Episode, ...] = ()
     degraded: tuple[Degradation, ...] = ()
+    cached: bool = False
     timings: Mapping[str, float] = Field(default_factory=dict)
     tokens: int = 0
 

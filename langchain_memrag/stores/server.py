@@ -6,7 +6,10 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 from uuid import UUID
 
-__all__ = ["Server"]
+from langchain_memrag.stores.base import GraphStore, SearchIndex
+from langchain_memrag.stores.cache import Cache
+
+__all__ = ["CacheServer", "GraphServer", "SearchServer", "Server"]
 
 
 class Server(ABC):
@@ -26,14 +29,20 @@ class Server(ABC):
         """Where it is, without credentials."""
 
     @abstractmethod
-    def adopt(self, memory: UUID) -> bool:
-        """Say which memory the data here belong to; spaces of two memories have the same numbers.
+    def knows(self, memory: UUID) -> bool:
+        """Whether the data here are those of a memory; an empty server, or one that lost its data, says no.
 
         Args:
-            memory: Names the record's database and schema.
+            memory: Names the record's database and schema. Spaces of two memories have the same numbers.
 
-        Returns:
-            Whether the server knew it: an empty one, or one that lost its data, has to be filled.
+        Raises:
+            ConfigurationError: The data here belong to another memory.
+            StoreUnavailableError: The engine cannot be reached.
+        """
+
+    @abstractmethod
+    def adopt(self, memory: UUID) -> None:
+        """Note here which memory the data belong to; noted once, it stays.
 
         Raises:
             ConfigurationError: The data here belong to another memory; nothing was changed.
@@ -51,3 +60,24 @@ class Server(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let all connections go; it cannot be used again."""
+
+
+class SearchServer(Server):
+    """A server that can play the role of the search index."""
+
+    @abstractmethod
+    def index(self, embedder: int | None, width: int | None) -> SearchIndex:
+        """The index of an embedder's vectors.
+
+        Args:
+            embedder: Its number in the record; `None` for an index of words alone.
+            width: Dimensions of its vectors.
+        """
+
+
+class GraphServer(Server, GraphStore):
+    """A server that can play the role of the graph."""
+
+
+class CacheServer(Server, Cache):
+    """A server that can play the role of the cache."""

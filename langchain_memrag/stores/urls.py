@@ -1,4 +1,4 @@
-"""What a location means: a data folder with an embedded server, or the URL of one."""
+"""What a location means: a data folder with an embedded server, or a URL; and which engine a URL names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from langchain_memrag.errors import ConfigurationError
 from langchain_memrag.stores.postgres.database import Database
+from langchain_memrag.stores.server import CacheServer, GraphServer, SearchServer
 
 if TYPE_CHECKING:
     from langchain_memrag.stores.embedded import EmbeddedPostgres
 
-__all__ = ["Opened", "open_database"]
+__all__ = ["Opened", "open_cache_server", "open_database", "open_graph_server", "open_search_server"]
 
 _POSTGRES = ("postgresql://", "postgres://")
 
@@ -81,3 +82,77 @@ def _opened(database: Database, server: EmbeddedPostgres | None, label: str) -> 
         opened.close()
         raise
     return opened
+
+
+def open_search_server(place: str | SearchServer) -> SearchServer:
+    """The engine of a search index, from its URL.
+
+    Args:
+        place: `qdrant://host:6333`, `qdrant+s://` for TLS, `qdrant://:memory:`, or a server that was made
+            with options.
+
+    Raises:
+        ConfigurationError: Another scheme, or a URL that cannot be read.
+        MissingDependencyError: The client is not installed.
+    """
+    if not isinstance(place, str):
+        return place
+    if not place.startswith(("qdrant:", "qdrant+s:", ":memory:")):
+        raise ConfigurationError(
+            f"search={_scheme(place)} is no engine of a search index; give a qdrant:// URL, or leave it "
+            "out to search in Postgres"
+        )
+    from langchain_memrag.stores.qdrant import QdrantServer  # an extra brings its client
+
+    return QdrantServer(place)
+
+
+def open_graph_server(place: str | GraphServer) -> GraphServer:
+    """The engine of the graph, from its URL.
+
+    Args:
+        place: `neo4j://user:password@host:7687`, `bolt://`, `+s` for TLS, or a server that was
+            made with options.
+
+    Raises:
+        ConfigurationError: Another scheme, or a URL that cannot be read.
+        MissingDependencyError: The driver is not installed.
+    """
+    if not isinstance(place, str):
+        return place
+    if not place.startswith(("neo4j:", "neo4j+", "bolt:", "bolt+")):
+        raise ConfigurationError(
+            f"graph={_scheme(place)} is no engine of a graph; give a neo4j:// URL, or leave it out to "
+            "keep the graph in Postgres"
+        )
+    from langchain_memrag.stores.neo4j import Neo4jGraph  # an extra brings its driver
+
+    return Neo4jGraph(place)
+
+
+def open_cache_server(place: str | CacheServer) -> CacheServer:
+    """The engine of the cache, from its URL.
+
+    Args:
+        place: `redis://:password@host:6379/0`, `rediss://`, `unix://`, or a server that was
+            made with options.
+
+    Raises:
+        ConfigurationError: Another scheme, or a URL that cannot be read.
+        MissingDependencyError: The client is not installed.
+    """
+    if not isinstance(place, str):
+        return place
+    if not place.startswith(("redis:", "rediss:", "unix:")):
+        raise ConfigurationError(
+            f"cache={_scheme(place)} is no engine of a cache; give a redis:// URL, 'process' to keep values "
+            "in the process, or 'none'"
+        )
+    from langchain_memrag.stores.redis import RedisCache  # an extra brings its client
+
+    return RedisCache(place)
+
+
+def _scheme(place: str) -> str:
+    # Whatever stands behind it may be a password.
+    return f"{place.split(':', 1)[0]}:" if ":" in place else "this"

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final, LiteralString, cast
+from uuid import UUID
 
 import numpy as np
 from psycopg import Connection
 
 from langchain_memrag.errors import ConfigurationError
-from langchain_memrag.stores.base import DenseSignal, IndexEntry, SearchFilter, Vector
-from langchain_memrag.stores.postgres.codes import ROLES, VIEWS, microseconds, short_hash
+from langchain_memrag.stores.base import DenseSignal, IndexEntry, SearchFilter, Vector, View
+from langchain_memrag.stores.postgres.codes import ROLES, VIEW_NAMES, VIEWS, microseconds, short_hash
 from langchain_memrag.stores.postgres.columns import ColumnWriter, halfvec, halfvecs
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.narrowing import UNEXPIRED, Permitted, conditions, parameters
@@ -146,6 +147,25 @@ class VectorTable:
                 "embedding": halfvecs([entry.vector for entry in rows if entry.vector is not None]),
             },
         )
+
+    def read(
+        self, connection: Connection[Row], space: int, records: Sequence[UUID]
+    ) -> dict[tuple[UUID, View, int], Vector]:
+        """The vectors of records, by record, view and part."""
+        rows = connection.execute(
+            self._database.statement(
+                "SELECT e.record, e.view, e.part, v.embedding::real[] FROM {schema}.entry e"
+                " JOIN {schema}.{table} v ON v.space = e.space AND v.view = e.view AND v.entry = e.id"
+                " WHERE e.space = %s AND e.record = ANY(%s)",
+                table=self.name,
+            ),
+            (space, list(records)),
+            binary=True,
+        ).fetchall()
+        return {
+            (record, VIEW_NAMES[view], part): np.asarray(values, np.float32)
+            for record, view, part, values in cast("list[tuple[UUID, int, int, list[float]]]", rows)
+        }
 
     def among(
         self, signal: DenseSignal, where: SearchFilter, permitted: Permitted

@@ -11,8 +11,10 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from langchain_memrag.stores.base import Clock
 from langchain_memrag.stores.postgres.database import Database, PostgresTransaction
 from langchain_memrag.stores.postgres.pools import Row
+from langchain_memrag.stores.postgres.projections import WHOLE_SPACE, EngineRole
 
 __all__ = ["Choice", "ErasingTransaction", "RecordEraser"]
 
@@ -47,6 +49,17 @@ _CHOSEN: Final = (
 )
 
 
+# What engines beside Postgres may still hold, until they have been seen to have given it up.
+_ERASURES: Final = (
+    "INSERT INTO {schema}.pending (space, record, work, not_before)"
+    " SELECT %(space)s, r.id, 'erase_' || e.role, %(now)s FROM unnest(%(ids)s::uuid[]) r(id)"
+    " CROSS JOIN {schema}.engine e WHERE e.role <> 'cache'"
+    " UNION ALL SELECT %(space)s, %(whole)s, 'erase_' || e.role, %(now)s FROM {schema}.engine e"
+    "  WHERE e.role = ANY(%(wholly)s)"
+    " ON CONFLICT (space, record, work) DO UPDATE SET attempts = 0, error = NULL"
+)
+
+
 # Who had one of the erased as predecessor is the next of its session now; the index finds him at once.
 _BEREAVE: Final = (
     "UPDATE {schema}.episode e SET predecessor = NULL"
@@ -63,14 +76,21 @@ class ErasingTransaction(PostgresTransaction):
     Attributes:
         erased: The ids of the episodes that go.
         orphans: Turns whose pair held words of them, marked to be indexed again.
+        generation: That of the space from now on.
     """
 
     def __init__(
-        self, database: Database, connection: Connection[Row], erased: tuple[UUID, ...], orphans: int
+        self,
+        database: Database,
+        connection: Connection[Row],
+        erased: tuple[UUID, ...],
+        orphans: int,
+        generation: int,
     ) -> None:
         super().__init__(database, connection)
         self.erased = erased
         self.orphans = orphans
+        self.generation = generation
 
 
 class RecordEraser:
@@ -78,10 +98,12 @@ class RecordEraser:
 
     Args:
         database: Where they are.
+        clock: Says when they were erased.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
 
     def count(self, space: int, choice: Choice) -> int:
         """How many episodes are meant."""
@@ -108,12 +130,12 @@ class RecordEraser:
         """Erase episodes and their marks; commit at the end of the block, where the other stores have erased."""
         with self._database.transaction("forget") as work:
             connection = work.connection
-            connection.execute(
+            held = connection.execute(
                 self._database.statement(
-                    "UPDATE {schema}.space SET generation = generation + 1 WHERE id = %s"
+                    "UPDATE {schema}.space SET generation = generation + 1 WHERE id = %s RETURNING generation"
                 ),
                 (space,),
-            )
+            ).fetchone()
             rows = connection.execute(
                 self._database.statement(
                     "DELETE FROM {schema}.episode e WHERE" + _CHOSEN + " RETURNING e.id, e.session, e.seq"
@@ -136,6 +158,8 @@ class RecordEraser:
                     "seqs": [row[2] for row in rows],
                 },
             )
+            if erased:
+                self._mark(connection, space, erased, ["cache"])
             orphans = connection.execute(
                 self._database.statement(
                     "INSERT INTO {schema}.pending (space, record, work, not_before)"
@@ -146,12 +170,31 @@ class RecordEraser:
                 ),
                 {"space": space, "erased": list(erased)},
             ).rowcount
-            yield ErasingTransaction(self._database, connection, erased, orphans)
+            generation = cast("int", held[0]) if held else 0
+            yield ErasingTransaction(self._database, connection, erased, orphans, generation)
 
     def drop_space(self, within: ErasingTransaction, space: int) -> None:
         """Remove the space itself; a user who comes back gets another one."""
         within.connection.execute(
             self._database.statement("DELETE FROM {schema}.space WHERE id = %s"), (space,)
+        )
+        within.connection.execute(
+            self._database.statement("DELETE FROM {schema}.pending WHERE space = %s"), (space,)
+        )
+        self._mark(within.connection, space, (), ["search", "graph", "cache"])
+
+    def _mark(
+        self, connection: Connection[Row], space: int, records: Sequence[UUID], wholly: Sequence[EngineRole]
+    ) -> None:
+        connection.execute(
+            self._database.statement(_ERASURES),
+            {
+                "space": space,
+                "ids": list(records),
+                "now": self._clock(),
+                "whole": WHOLE_SPACE,
+                "wholly": list(wholly),
+            },
         )
 
     def left(self, space: int, ids: Sequence[UUID]) -> int:
@@ -160,7 +203,8 @@ class RecordEraser:
             row = connection.execute(
                 self._database.statement(
                     "SELECT (SELECT count(*) FROM {schema}.episode WHERE space = %(space)s AND id = ANY(%(ids)s))"
-                    " + (SELECT count(*) FROM {schema}.pending WHERE space = %(space)s AND record = ANY(%(ids)s))"
+                    " + (SELECT count(*) FROM {schema}.pending WHERE space = %(space)s AND record = ANY(%(ids)s)"
+                    "  AND work NOT LIKE 'erase%%')"
                 ),
                 {"space": space, "ids": list(ids)},
             ).fetchone()

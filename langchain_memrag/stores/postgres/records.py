@@ -19,8 +19,9 @@ from langchain_memrag.records import Health, Scope
 from langchain_memrag.stores.base import Clock, Draft, Stored
 from langchain_memrag.stores.postgres.database import Database, PostgresTransaction
 from langchain_memrag.stores.postgres.pools import Row
+from langchain_memrag.stores.postgres.projections import Projected
 
-__all__ = ["IndexingTransaction", "Pending", "RecordStore"]
+__all__ = ["IndexingTransaction", "Pending", "RecordStore", "SpaceState"]
 
 # A batch travels as one array a column. A message of the protocol ends at 1 GB, so long texts go in
 # several; characters are counted, of which none takes more than four bytes.
@@ -32,7 +33,18 @@ _CLAIMED: Final = (
     " (SELECT r.record FROM unnest(%(readers)s::uuid[], %(sources)s::uuid[]) r(record, source) WHERE NOT EXISTS"
     "   (SELECT FROM {schema}.episode e WHERE e.space = %(space)s AND e.id = r.source))"
 )
-_CLAIM_DONE: Final = "DELETE FROM {schema}.pending p WHERE" + _CLAIMED + " RETURNING p.record, p.fresh"
+# Engines beside Postgres are told of what changes for them in the transaction that changes it.
+_MARKED: Final = (
+    "INSERT INTO {schema}.pending (space, record, work, not_before)"
+    " SELECT %(space)s, c.record, e.role, %(now)s FROM claimed c"
+    " CROSS JOIN {schema}.engine e WHERE e.role <> 'cache'"
+    " ON CONFLICT (space, record, work) DO UPDATE SET attempts = 0, error = NULL"
+)
+_CLAIM_DONE: Final = (
+    "WITH claimed AS (DELETE FROM {schema}.pending p WHERE" + _CLAIMED + " RETURNING p.record, p.fresh),"
+    " marked AS (" + _MARKED + ") SELECT record, fresh FROM claimed"
+)
+_MARK: Final = "WITH claimed AS (SELECT p.record FROM {schema}.pending p WHERE" + _CLAIMED + ") " + _MARKED
 # What is not done yet is locked only, so that it cannot be forgotten while it is indexed.
 _CLAIM: Final = "SELECT p.record, p.fresh FROM {schema}.pending p WHERE" + _CLAIMED + " FOR UPDATE"
 _BEGUN: Final = "UPDATE {schema}.pending p SET fresh = false WHERE" + _CLAIMED
@@ -98,6 +110,25 @@ class IndexingTransaction(PostgresTransaction):
         return taken
 
 
+@dataclass(frozen=True, slots=True)
+class SpaceState:
+    """How a user's memory stands at one moment.
+
+    Attributes:
+        id: The space.
+        generation: Grows with all that changes what a recall can find.
+        seq: The last number that was given to an episode.
+        settled: Whether nothing is left to do for it, so that a recall of now holds until the next write.
+        behind: The roles whose engine does not hold all of it, or still holds what was forgotten.
+    """
+
+    id: int
+    generation: int
+    seq: int
+    settled: bool
+    behind: frozenset[Projected]
+
+
 class RecordStore:
     """Writes episodes and keeps the marks of unfinished work.
 
@@ -118,6 +149,27 @@ class RecordStore:
                 (user_id,),
             ).fetchone()
         return None if row is None else cast("int", row[0])
+
+    def state_of(self, user_id: str) -> SpaceState | None:
+        """The space of a user, if he has one, and what is left to do for it."""
+        with self._database.connection("find the user") as connection:
+            row = connection.execute(
+                self._database.statement(
+                    "SELECT s.id, s.generation, s.seq,"
+                    " NOT EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id),"
+                    " EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'search')"
+                    " OR EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'erase_search'),"
+                    " EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'graph')"
+                    " OR EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'erase_graph')"
+                    " FROM {schema}.space s WHERE s.kind = 'user' AND s.key = %s"
+                ),
+                (user_id,),
+            ).fetchone()
+        if row is None:
+            return None
+        ident, generation, seq, settled, search, graph = cast("tuple[int, int, int, bool, bool, bool]", row)
+        lags: tuple[tuple[Projected, bool], ...] = (("search", search), ("graph", graph))
+        return SpaceState(ident, generation, seq, settled, frozenset(role for role, late in lags if late))
 
     def record(self, scope: Scope, drafts: Sequence[Draft]) -> tuple[int, list[Stored]]:
         """T1: store drafts, all or none; a draft whose key is known gives the stored episode.
@@ -251,10 +303,12 @@ class RecordStore:
                     "ids": list(sources),
                     "readers": [record for record, _ in pairs],
                     "sources": [source for _, source in pairs],
+                    "now": self._clock(),
                 }
                 claim = self._database.statement(_CLAIM_DONE if done and vectors else _CLAIM)
                 claimed = work.connection.execute(claim, values)
                 if not (done and vectors):
+                    work.connection.execute(self._database.statement(_MARK), values)
                     work.connection.execute(self._database.statement(_BEGUN), values)
                 if done and not vectors:
                     work.connection.execute(self._database.statement(_NO_EMBEDDER), values)
@@ -293,6 +347,14 @@ class RecordStore:
                 },
             ).fetchall()  # fmt: skip
         return [Pending(cast("int", one), cast("UUID", record)) for one, record in rows]
+
+    def unfinished(self) -> bool:
+        """Whether anything is left to do, for whichever store."""
+        with self._database.connection("look for work") as connection:
+            row = connection.execute(
+                self._database.statement("SELECT EXISTS (SELECT FROM {schema}.pending)")
+            ).fetchone()
+        return bool(row and row[0])
 
     def pending_count(self, space: int | None) -> int:
         """How many records wait to be indexed, in one space or in all."""

@@ -21,6 +21,8 @@ from langchain_memrag.stores.base import (
     SearchIndex,
     Signal,
     Transaction,
+    Vector,
+    View,
 )
 from langchain_memrag.stores.postgres.codes import VIEW_NAMES
 from langchain_memrag.stores.postgres.database import Database
@@ -282,6 +284,13 @@ class PostgresSearch(SearchIndex):
                     (space,),
                 )
             return self._entries.clear(connection, space)
+
+    def vectors(self, space: int, records: Sequence[UUID]) -> Mapping[tuple[UUID, View, int], Vector]:
+        """What is stored of records, by record, view and part: nothing has to be embedded twice."""
+        if self._vectors is None or not records:
+            return {}
+        with self._database.connection("read vectors") as connection:
+            return self._vectors.read(connection, space, records)
 
     def count(self, space: int) -> int:
         """See `SearchIndex.count`."""

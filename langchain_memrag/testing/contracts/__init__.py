@@ -12,7 +12,8 @@ class TestMyIndex(SearchIndexContract):
 
 from __future__ import annotations
 
+from langchain_memrag.testing.contracts.cache import CacheContract
 from langchain_memrag.testing.contracts.graph import GraphStoreContract
 from langchain_memrag.testing.contracts.search import SearchIndexContract
 
-__all__ = ["GraphStoreContract", "SearchIndexContract"]
+__all__ = ["CacheContract", "GraphStoreContract", "SearchIndexContract"]

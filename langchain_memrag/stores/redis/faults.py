@@ -1,0 +1,65 @@
+"""The one place where an error of Redis's client becomes one of ours, without a word of what was stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from redis import exceptions
+
+from langchain_memrag.errors import StoreError, StoreUnavailableError
+
+__all__ = ["faults_mapped", "translate"]
+
+ENGINE: Final = "redis"
+
+_LOGIN: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
+
+# A cache that refuses is of no more use than one that is away: both are left alone for a while.
+_PASSING: Final = (
+    exceptions.ConnectionError,
+    exceptions.TimeoutError,
+    exceptions.BusyLoadingError,
+    exceptions.OutOfMemoryError,
+    exceptions.ReadOnlyError,
+    exceptions.ClusterDownError,
+    exceptions.TryAgainError,
+)
+
+
+def translate(error: exceptions.RedisError, operation: str) -> StoreError:
+    """What a client's error is in our tree.
+
+    Args:
+        error: From the client or the server.
+        operation: What was being done, such as `read the cache`.
+    """
+    kind = f"({type(error).__name__})"
+    if isinstance(error, _LOGIN):
+        text = f"the server refused the login; check user and password {kind}"
+        return StoreUnavailableError(text, engine=ENGINE, operation=operation)
+    # A refused write (a full disk, no memory left) comes as a plain ResponseError with a code in front.
+    refused = str(error).startswith(("MISCONF", "OOM", "LOADING", "READONLY", "NOREPLICAS", "MASTERDOWN"))
+    if isinstance(error, _PASSING) or refused:
+        text = f"the server cannot be reached, or takes no writes, just now {kind}"
+        return StoreUnavailableError(text, engine=ENGINE, operation=operation)
+    return StoreError(f"the server refused the command {kind}", engine=ENGINE, operation=operation)
+
+
+class RedactedError(Exception):
+    """Stands for a client's error whose text may quote what a user said."""
+
+
+@contextmanager
+def faults_mapped(operation: str) -> Iterator[None]:
+    """Turn the client's errors into ours for as long as the block runs."""
+    try:
+        yield
+    except exceptions.RedisError as error:
+        mapped = translate(error, operation)
+        kind = type(error).__name__
+    else:
+        return
+    # Outside of the handler, so that the text is not kept as the context either.
+    raise mapped from RedactedError(kind)
