@@ -53,18 +53,19 @@ class Neo4jConnection:
 
     def _connect(self) -> neo4j.Driver:
         user, password = self._address.user, self._address.password
-        with faults_mapped("read the URL"):
-            return neo4j.GraphDatabase.driver(
+        return faults_mapped(
+            "read the URL",
+            lambda: neo4j.GraphDatabase.driver(
                 self._address.label,
                 auth=None if user is None else (user, password),
                 max_connection_pool_size=self._options.pool_size,
                 connection_timeout=self._options.connect_timeout,
                 connection_acquisition_timeout=2 * self._options.connect_timeout,
-                connection_write_timeout=self._options.timeout,
                 max_transaction_retry_time=self._options.retry_time,
                 notifications_min_severity="OFF",
                 telemetry_disabled=True,
-            )
+            ),
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -164,8 +165,11 @@ class Neo4jConnection:
             _bound_reads(tx, budget + grace)
             return work(tx)
 
-        with faults_mapped(operation), self._session(retry_time) as session:
-            return session.execute_read(bounded) if reads else session.execute_write(bounded)
+        def managed() -> T:
+            with self._session(retry_time) as session:
+                return session.execute_read(bounded) if reads else session.execute_write(bounded)
+
+        return faults_mapped(operation, managed)
 
 
 _left_to_parents: Final[list[neo4j.Driver]] = []

@@ -7,8 +7,8 @@ its text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from neo4j import exceptions
 
@@ -17,6 +17,8 @@ from langchain_memrag.errors import StoreError, StoreUnavailableError
 __all__ = ["faults_mapped", "translate"]
 
 ENGINE = "neo4j"
+
+T = TypeVar("T")
 
 # Trying again later may help with these; the other kinds need a person.
 _PASSING = (
@@ -82,14 +84,19 @@ class RedactedError(Exception):
     """Stands for a driver's error whose text may quote what a user said."""
 
 
-@contextmanager
-def faults_mapped(operation: str) -> Iterator[None]:
-    """Turn the driver's errors into ours for as long as the block runs."""
+def faults_mapped(operation: str, call: Callable[[], T]) -> T:
+    """Do something with the driver, and turn its errors into ours.
+
+    Args:
+        operation: What is done, as errors will say it.
+        call: Does it.
+
+    Raises:
+        StoreError: The driver's error in our tree.
+    """
     try:
-        yield
+        return call()
     except (exceptions.Neo4jError, exceptions.DriverError) as error:
         mapped = translate(error, operation)
-    else:
-        return
-    # Outside of the handler, so that the text is not kept as the context either.
+    # Not in the handler, nor in a context manager: there, Python would keep the error as the context.
     raise mapped from RedactedError(str(mapped).rsplit("(", 1)[-1].rstrip(")"))
