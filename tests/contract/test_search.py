@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -15,8 +15,9 @@ from .engines import SEARCH_ENGINES, add_space
 
 class TestSearch(SearchIndexContract):
     @pytest.fixture(params=sorted(SEARCH_ENGINES))
-    def index(self, request: pytest.FixtureRequest, database: Database) -> SearchIndex:
-        return SEARCH_ENGINES[request.param](database, self.width)
+    def index(self, request: pytest.FixtureRequest, database: Database) -> Iterator[SearchIndex]:
+        with SEARCH_ENGINES[request.param](database, self.width) as index:
+            yield index
 
     @pytest.fixture
     def new_space(self, database: Database) -> Callable[[], int]:

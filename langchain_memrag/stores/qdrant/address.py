@@ -130,12 +130,16 @@ def parse_address(url: str, options: QdrantOptions) -> tuple[QdrantAddress, Qdra
 def _server(parts: SplitResult, host: str, port: int) -> QdrantAddress:
     if parts.username and parts.password:
         raise ConfigurationError("the URL of Qdrant takes an API key alone before the @, no user")
+    key = unquote(parts.username or parts.password or "")
+    # It travels as a header.
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigurationError("the API key of Qdrant must be plain ASCII")
     where = f"{f'[{host}]' if ':' in host else host}:{port}"
     path = parts.path.rstrip("/")
     return QdrantAddress(
         label=f"{parts.scheme}://{where}{path}",
         url=f"{_WEB[parts.scheme]}://{where}{path}",
-        key=unquote(parts.username or parts.password or "") or None,
+        key=key or None,
     )
 
 

@@ -7,9 +7,8 @@ names the kind of error, its status and what to do, and the client's error is ke
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
 import grpc  # type: ignore[import-untyped]
 import httpx
@@ -19,6 +18,8 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 from langchain_memrag.errors import MemRAGError, StoreError, StoreUnavailableError
 
 __all__ = ["DRIVER_ERRORS", "ENGINE", "RedactedError", "faults_mapped", "may_be_missing", "translate"]
+
+T = TypeVar("T")
 
 ENGINE: Final = "qdrant"
 
@@ -141,16 +142,13 @@ def may_be_missing(error: Exception) -> bool:
     return isinstance(error, ValueError)
 
 
-@contextmanager
-def faults_mapped(operation: str) -> Iterator[None]:
-    """Turn the client's errors into ours for as long as the block runs."""
+def faults_mapped(operation: str, work: Callable[[], T]) -> T:
+    """Do something with the client, and turn its errors into ours."""
     try:
-        yield
+        return work()
     except MemRAGError:
         raise
     except DRIVER_ERRORS as error:
         mapped = translate(error, operation)
-    else:
-        return
-    # Outside of the handler, so that the text is not kept as the context either.
+    # Outside of the handler, and in no context manager: both would keep the text as the context.
     raise mapped from RedactedError(str(mapped).rsplit("(", 1)[-1].rstrip(")"))

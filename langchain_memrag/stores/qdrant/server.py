@@ -10,16 +10,18 @@ import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 from uuid import UUID
 
+import portalocker
 from qdrant_client import QdrantClient, models
 
 from langchain_memrag.errors import ConfigurationError, StoreUnavailableError
 from langchain_memrag.stores.qdrant.address import MEMORY, QdrantAddress, QdrantOptions, parse_address
 from langchain_memrag.stores.qdrant.faults import DRIVER_ERRORS, ENGINE, faults_mapped, may_be_missing
 from langchain_memrag.stores.qdrant.layout import create_once
-from langchain_memrag.stores.server import Server
+from langchain_memrag.stores.server import SearchServer
 
 if TYPE_CHECKING:
     from langchain_memrag.stores.qdrant.index import QdrantIndex
@@ -35,7 +37,7 @@ def open_client(address: QdrantAddress, options: QdrantOptions) -> QdrantClient:
     """A client for an address; one for a server connects when it is first used.
 
     Raises:
-        StoreUnavailableError: Another process, or another opener of this one, has the folder.
+        StoreUnavailableError: Somebody has the folder open, in this process or in another.
     """
     if address.url is not None:
         # The key goes as a header: as an argument it gives a warning wherever the URL is plain http.
@@ -49,17 +51,28 @@ def open_client(address: QdrantAddress, options: QdrantOptions) -> QdrantClient:
         )
     if address.folder is None:
         return QdrantClient(location=MEMORY)
+    if _taken(Path(address.folder)):
+        raise StoreUnavailableError(
+            f"{address.label} is open already, here or in another process; a folder takes one opener, "
+            "give the URL of a server for many",
+            engine=ENGINE,
+            operation="open",
+        )
+    # Threads take turns by a lock of ours, so SQLite need not insist on the one that opened it.
+    return QdrantClient(path=address.folder, force_disable_check_same_thread=True)
+
+
+def _taken(folder: Path) -> bool:
+    """Whether a client has a folder; asked first, since one that is refused leaves its files open."""
     try:
-        # Threads take turns by a lock of ours, so SQLite need not insist on the one that opened it.
-        return QdrantClient(path=address.folder, force_disable_check_same_thread=True)
-    except RuntimeError as error:
-        if "already accessed" not in str(error):
-            raise
-    raise StoreUnavailableError(
-        f"another process has {address.label} open; a folder takes one, give the URL of a server for many",
-        engine=ENGINE,
-        operation="open",
-    )
+        with (folder / ".lock").open("r+") as file:
+            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+            portalocker.unlock(file)
+    except FileNotFoundError:
+        return False
+    except portalocker.exceptions.LockException:
+        return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +89,7 @@ _living: weakref.WeakSet[QdrantServer] = weakref.WeakSet()
 _abandoned: list[_Connection] = []
 
 
-class QdrantServer(Server):
+class QdrantServer(SearchServer):
     """A Qdrant with the collections of one memory.
 
     Args:
@@ -127,10 +140,13 @@ class QdrantServer(Server):
         Raises:
             StoreError: What the client raised, in our words.
         """
-        with faults_mapped(operation):
+
+        def use() -> T:
             connection = self._connected(operation)
             with connection.turn:
                 return work(connection.client)
+
+        return faults_mapped(operation, use)
 
     def call_on(self, collection: str, operation: str, work: Callable[[QdrantClient], T]) -> T | None:
         """Do something with a collection; `None` if there is no such collection."""
