@@ -32,6 +32,9 @@ class MemRAGSaver(PostgresSaver):
     The stock saver raises under `ainvoke`, and one lock of its own makes every thread of a process wait
     for every other. Here each call borrows a connection, and the async half does the same in threads.
 
+    As with every saver, whoever names a thread gets its conversation: memory is kept apart by user,
+    checkpoints by thread alone. Give each user thread ids of his own, unless they are to share the thread.
+
     Args:
         database: Where the checkpoints are kept, in the memory's schema.
         threads: Run the async half.

@@ -8,7 +8,6 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.prebuilt import ToolNode
 
 from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.graphs.models import ChatModel
@@ -18,6 +17,7 @@ from langchain_memrag.graphs.nodes import (
     needs_tools,
     respond_node,
     retrieve_node,
+    tool_node,
 )
 from langchain_memrag.graphs.state import MemoryContext, MemoryGraphInput, MemoryGraphState
 
@@ -73,7 +73,7 @@ def create_memory_graph(
     graph.add_edge("classify_intent", "retrieve")
     graph.add_edge("retrieve", "respond")
     if tools:
-        graph.add_node("tools", ToolNode(list(tools)))
+        graph.add_node("tools", tool_node(tools))
         graph.add_conditional_edges("respond", needs_tools, ["tools", "learn"])
         graph.add_edge("tools", "respond")
     else:

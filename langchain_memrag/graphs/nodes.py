@@ -1,19 +1,24 @@
 """The nodes of the cognitive graph, each made by a function, to be wired into other graphs too.
 
 A node reads and writes the keys of `MemoryGraphState` that it names; a graph with those keys can hold it.
-Every node has a sync and an async half, and finds the user of the run by itself.
+Every node has a sync and an async half, and finds the user of the run by itself. A run belongs to the user
+who started it: `classify_intent` starts one, and the other nodes refuse to go on with somebody else's. A
+graph that leaves `classify_intent` out is for threads of one user each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from langchain_memrag.engine.memrag import MemRAG
@@ -29,14 +34,22 @@ from langchain_memrag.graphs.state import (
     intent_state,
     recalled_turn,
 )
-from langchain_memrag.memory.identity import resolve_scope
-from langchain_memrag.memory.tending import Learned, Tending
+from langchain_memrag.memory.identity import require_owner, resolve_scope, resolve_user
+from langchain_memrag.memory.tending import Bookmark, Learned, Tending
 from langchain_memrag.memory.turns import ANSWERED_BY, MEMORY, answered_by_memory, asked, text_of
 from langchain_memrag.prompts import answer_system
 from langchain_memrag.records import Recall, Scope
 from langchain_memrag.text import language_of
 
-__all__ = ["Node", "classify_intent_node", "learn_node", "needs_tools", "respond_node", "retrieve_node"]
+__all__ = [
+    "Node",
+    "classify_intent_node",
+    "learn_node",
+    "needs_tools",
+    "respond_node",
+    "retrieve_node",
+    "tool_node",
+]
 
 
 class Update(TypedDict, total=False):
@@ -50,17 +63,23 @@ class Update(TypedDict, total=False):
     answer: str
     memory_error: str
     memory_mark: str
+    memory_seen: str
 
 
 Node = Runnable[MemoryGraphState, Update]
 """A node of the graph."""
+
+_Called = ToolMessage | Command[Any]
+_Handler = Callable[[ToolCallRequest], _Called]
+_AsyncHandler = Callable[[ToolCallRequest], Awaitable[_Called]]
 
 
 def classify_intent_node(memrag: MemRAG, fast_model: ChatModel | str | None = None) -> Node:
     """Store what the user says, then decide what it asks for.
 
     It is stored first of all, before any model is called, so that whatever fails later loses nothing.
-    Reads `messages`; writes `user_id`, `intent`, `memory_mark`, `memory_error` and clears `answer`.
+    Reads `messages`, `user_id`, `memory_mark` and `memory_seen`; writes the last three, `intent` and
+    `memory_error`, and clears what the last run left in `memory_block`, `recalled` and `answer`.
 
     Args:
         memrag: The memory.
@@ -72,19 +91,19 @@ def classify_intent_node(memrag: MemRAG, fast_model: ChatModel | str | None = No
 
     def classify(state: MemoryGraphState, config: RunnableConfig) -> Update:
         scope, question = _started(state, config)
-        learned = tending.learn(state["messages"], state.get("memory_mark"), scope)
+        learned = tending.learn(state["messages"], _bookmark(state), scope)
         intent = memrag.intent(question) if question else None
         if model and intent:
             intent = decide(model, question, intent, config)
-        return _classified(scope, learned, intent_state(intent) if intent else None)
+        return _classified(learned, intent_state(intent) if intent else None)
 
     async def aclassify(state: MemoryGraphState, config: RunnableConfig) -> Update:
         scope, question = _started(state, config)
-        learned = await tending.alearn(state["messages"], state.get("memory_mark"), scope)
+        learned = await tending.alearn(state["messages"], _bookmark(state), scope)
         intent = memrag.intent(question) if question else None
         if model and intent:
             intent = await adecide(model, question, intent, config)
-        return _classified(scope, learned, intent_state(intent) if intent else None)
+        return _classified(learned, intent_state(intent) if intent else None)
 
     return RunnableLambda(classify, aclassify, name="classify_intent")
 
@@ -92,7 +111,7 @@ def classify_intent_node(memrag: MemRAG, fast_model: ChatModel | str | None = No
 def retrieve_node(memrag: MemRAG, *, k: int = 10, token_budget: int = 2000, shown: bool = True) -> Node:
     """Recall what memory knows about what the user says, beyond the turns that a model is shown anyway.
 
-    Reads `messages` and `intent`; writes `memory_block`, `recalled` and `memory_error`.
+    Reads `messages`, `intent` and `user_id`; writes `user_id`, `memory_block`, `recalled` and `memory_error`.
 
     Args:
         memrag: The memory.
@@ -104,12 +123,12 @@ def retrieve_node(memrag: MemRAG, *, k: int = 10, token_budget: int = 2000, show
     tending = Tending(memrag, k=k, token_budget=token_budget, shown=shown)
 
     def retrieve(state: MemoryGraphState, config: RunnableConfig) -> Update:
-        intent = intent_from(state.get("intent"))
-        return _retrieved(state, *tending.recall(state["messages"], resolve_scope(config), intent))
+        scope, intent = _owned_scope(state, config), intent_from(state.get("intent"))
+        return _retrieved(state, scope, *tending.recall(state["messages"], scope, intent))
 
     async def aretrieve(state: MemoryGraphState, config: RunnableConfig) -> Update:
-        intent = intent_from(state.get("intent"))
-        return _retrieved(state, *await tending.arecall(state["messages"], resolve_scope(config), intent))
+        scope, intent = _owned_scope(state, config), intent_from(state.get("intent"))
+        return _retrieved(state, scope, *await tending.arecall(state["messages"], scope, intent))
 
     return RunnableLambda(retrieve, aretrieve, name="retrieve")
 
@@ -123,7 +142,7 @@ def respond_node(
     """Answer, or call tools.
 
     Without a model the answer quotes what was recalled, with its date, or says that it does not know.
-    Reads `messages`, `memory_block` and `recalled`; writes `messages` and `answer`.
+    Reads `messages`, `user_id`, `memory_block` and `recalled`; writes `messages` and `answer`.
 
     Args:
         model: The quality model, at temperature 0.5.
@@ -141,9 +160,11 @@ def respond_node(
     speaker: Runnable[LanguageModelInput, BaseMessage] = ready.bind_tools(list(tools)) if tools else ready
 
     def respond(state: MemoryGraphState, config: RunnableConfig) -> Update:
+        _require_owner(state, config)
         return _responded(speaker.invoke(_prompt(state, system_prompt), config))
 
     async def arespond(state: MemoryGraphState, config: RunnableConfig) -> Update:
+        _require_owner(state, config)
         return _responded(await speaker.ainvoke(_prompt(state, system_prompt), config))
 
     return RunnableLambda(respond, arespond, name="respond")
@@ -152,7 +173,7 @@ def respond_node(
 def learn_node(memrag: MemRAG) -> Node:
     """Store the answer, and whatever of this run could not be stored before.
 
-    Reads `messages` and `memory_mark`; writes `memory_mark` and `memory_error`.
+    Reads `messages`, `user_id`, `memory_mark` and `memory_seen`; writes the last three and `memory_error`.
 
     Args:
         memrag: The memory.
@@ -160,13 +181,12 @@ def learn_node(memrag: MemRAG) -> Node:
     tending = Tending(memrag)
 
     def learn(state: MemoryGraphState, config: RunnableConfig) -> Update:
-        return _learned(
-            state, tending.learn(state["messages"], state.get("memory_mark"), resolve_scope(config))
-        )
+        scope = _owned_scope(state, config)
+        return _learned(state, tending.learn(state["messages"], _bookmark(state), scope))
 
     async def alearn(state: MemoryGraphState, config: RunnableConfig) -> Update:
-        scope = resolve_scope(config)
-        return _learned(state, await tending.alearn(state["messages"], state.get("memory_mark"), scope))
+        scope = _owned_scope(state, config)
+        return _learned(state, await tending.alearn(state["messages"], _bookmark(state), scope))
 
     return RunnableLambda(learn, alearn, name="learn")
 
@@ -175,6 +195,36 @@ def needs_tools(state: MemoryGraphState) -> Literal["tools", "learn"]:
     """Where to go after `respond`: to the tools that were called, else to `learn`."""
     last = state["messages"][-1]
     return "tools" if isinstance(last, AIMessage) and last.tool_calls else "learn"
+
+
+def tool_node(tools: Sequence[BaseTool | Callable[..., object]]) -> ToolNode:
+    """Call tools, for the user of the run alone."""
+
+    def call(request: ToolCallRequest, handler: _Handler) -> _Called:
+        _require_owner(request.state, None)
+        return handler(request)
+
+    async def acall(request: ToolCallRequest, handler: _AsyncHandler) -> _Called:
+        _require_owner(request.state, None)
+        return await handler(request)
+
+    return ToolNode(list(tools), wrap_tool_call=call, awrap_tool_call=acall)
+
+
+def _require_owner(state: MemoryGraphState, config: RunnableConfig | None) -> None:
+    """In a graph where nobody started a run, there is nobody to ask for."""
+    if state.get("user_id"):
+        require_owner(resolve_user(config), state.get("user_id"))
+
+
+def _owned_scope(state: MemoryGraphState, config: RunnableConfig) -> Scope:
+    scope = resolve_scope(config)
+    require_owner(scope.user_id, state.get("user_id"))
+    return scope
+
+
+def _bookmark(state: MemoryGraphState) -> Bookmark:
+    return Bookmark(state.get("user_id"), state.get("memory_mark"), state.get("memory_seen"))
 
 
 def _started(state: MemoryGraphState, config: RunnableConfig) -> tuple[Scope, str]:
@@ -196,18 +246,22 @@ def _question(state: MemoryGraphState) -> str:
     return "\n".join(text for message in asked(messages) if (text := text_of(message)))
 
 
-def _classified(scope: Scope, learned: Learned, intent: IntentState | None) -> Update:
+def _classified(learned: Learned, intent: IntentState | None) -> Update:
     return Update(
-        user_id=scope.user_id,
+        user_id=learned.user,
         intent=intent,
+        memory_block="",
+        recalled=[],
         answer="",
         memory_mark=learned.mark,
+        memory_seen=learned.seen,
         memory_error=learned.error,
     )
 
 
-def _retrieved(state: MemoryGraphState, recall: Recall | None, error: str) -> Update:
+def _retrieved(state: MemoryGraphState, scope: Scope, recall: Recall | None, error: str) -> Update:
     return Update(
+        user_id=scope.user_id,
         memory_block=recall.render() if recall else "",
         recalled=[recalled_turn(hit) for hit in recall.hits] if recall else [],
         memory_error=_together(state.get("memory_error", ""), error),
@@ -216,7 +270,10 @@ def _retrieved(state: MemoryGraphState, recall: Recall | None, error: str) -> Up
 
 def _learned(state: MemoryGraphState, learned: Learned) -> Update:
     return Update(
-        memory_mark=learned.mark, memory_error=_together(state.get("memory_error", ""), learned.error)
+        user_id=learned.user,
+        memory_mark=learned.mark,
+        memory_seen=learned.seen,
+        memory_error=_together(state.get("memory_error", ""), learned.error),
     )
 
 
@@ -236,7 +293,8 @@ def _responded(message: BaseMessage) -> Update:
     return Update(messages=[message], answer="" if message.tool_calls else text_of(message))
 
 
-def _quote(state: MemoryGraphState) -> Update:
+def _quote(state: MemoryGraphState, config: RunnableConfig) -> Update:
+    _require_owner(state, config)
     evidence = [
         _evidence(turn) for turn in state.get("recalled", []) if not answered_by_memory(turn["metadata"])
     ]
@@ -246,8 +304,8 @@ def _quote(state: MemoryGraphState) -> Update:
     return Update(messages=[answer], answer=extract.text)
 
 
-async def _aquote(state: MemoryGraphState) -> Update:
-    return _quote(state)
+async def _aquote(state: MemoryGraphState, config: RunnableConfig) -> Update:
+    return _quote(state, config)
 
 
 def _evidence(turn: RecalledTurn) -> Evidence:

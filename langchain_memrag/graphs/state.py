@@ -77,13 +77,14 @@ class MemoryGraphState(MemoryGraphInput):
     """The state of the cognitive graph.
 
     Attributes:
-        user_id: Whose memory this run reads and writes.
+        user_id: Whose memory this run reads and writes; nobody else may go on with it.
         intent: What the question asks for.
         memory_block: What was recalled, as the model is shown it.
         recalled: The hits behind it, best first.
         answer: The answer's text.
         memory_error: What went wrong with memory in this run; empty when nothing did.
         memory_mark: How far the conversation is remembered.
+        memory_seen: How far the conversation had come then.
     """
 
     user_id: NotRequired[str]
@@ -93,6 +94,7 @@ class MemoryGraphState(MemoryGraphInput):
     answer: NotRequired[str]
     memory_error: NotRequired[str]
     memory_mark: NotRequired[str]
+    memory_seen: NotRequired[str]
 
 
 def intent_state(intent: Intent) -> IntentState:

@@ -16,12 +16,36 @@ from pydantic import ValidationError
 
 from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.errors import ConfigurationError, MemRAGError, ScopeError
-from langchain_memrag.memory.turns import asked, in_prompt, mark_of, text_of, turns_of, unremembered
+from langchain_memrag.memory.turns import (
+    asked,
+    in_prompt,
+    last_of,
+    latest,
+    mark_of,
+    text_of,
+    turns_of,
+    unremembered,
+)
 from langchain_memrag.records import Intent, Recall, RecallFields, RecallFilter, RecallOptions, Scope, Turn
 
-__all__ = ["Learned", "Tending", "excused"]
+__all__ = ["Bookmark", "Learned", "Tending", "excused"]
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """How far a conversation is remembered, and for whom.
+
+    Attributes:
+        user: Whose run it was.
+        mark: The id of the last message that is dealt with.
+        seen: The id of the last message that was there; what came later is no part of what that run knew.
+    """
+
+    user: str | None = None
+    mark: str | None = None
+    seen: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +53,15 @@ class Learned:
     """How far a conversation is remembered now.
 
     Attributes:
+        user: Whose run it is.
         mark: The id of the last message that is dealt with.
+        seen: The id of the last message that is there.
         error: What went wrong, without anybody's text; empty when nothing did.
     """
 
+    user: str
     mark: str
+    seen: str
     error: str = ""
 
 
@@ -67,34 +95,36 @@ class Tending:
             where = ".".join(str(part) for part in first["loc"])
             raise ConfigurationError(f"{where}: {first['msg']}") from None
 
-    def learn(self, messages: Sequence[AnyMessage], mark: str | None, scope: Scope) -> Learned:
+    def learn(self, messages: Sequence[AnyMessage], kept: Bookmark, scope: Scope) -> Learned:
         """Store what is new in a conversation.
+
+        What was said in another user's run stays his, also where his memory missed it.
 
         Args:
             messages: The conversation.
-            mark: How far it is remembered, where that is known.
+            kept: How far it is remembered, where that is known.
             scope: Whose it is.
 
         Raises:
             ScopeError: The memory does not take the scope.
         """
-        remaining, turns = self._new(messages, mark, scope)
+        remaining, turns = self._new(messages, kept, scope)
         try:
             if turns:
                 self.memrag.remember(turns, scope)
         except Exception as error:  # noqa: BLE001 - memory must not kill the agent's turn
-            return Learned(mark_of(messages, remaining), excused(error, "remember"))
-        return Learned(mark_of(messages, ()))
+            return _learned(messages, remaining, scope, excused(error, "remember"))
+        return _learned(messages, (), scope)
 
-    async def alearn(self, messages: Sequence[AnyMessage], mark: str | None, scope: Scope) -> Learned:
+    async def alearn(self, messages: Sequence[AnyMessage], kept: Bookmark, scope: Scope) -> Learned:
         """Async twin of `learn`."""
-        remaining, turns = self._new(messages, mark, scope)
+        remaining, turns = self._new(messages, kept, scope)
         try:
             if turns:
                 await self.memrag.aremember(turns, scope)
         except Exception as error:  # noqa: BLE001 - memory must not kill the agent's turn
-            return Learned(mark_of(messages, remaining), excused(error, "remember"))
-        return Learned(mark_of(messages, ()))
+            return _learned(messages, remaining, scope, excused(error, "remember"))
+        return _learned(messages, (), scope)
 
     def recall(
         self, messages: Sequence[AnyMessage], scope: Scope, intent: Intent | None = None
@@ -128,9 +158,12 @@ class Tending:
             return None, excused(error, "recall")
 
     def _new(
-        self, messages: Sequence[AnyMessage], mark: str | None, scope: Scope
+        self, messages: Sequence[AnyMessage], kept: Bookmark, scope: Scope
     ) -> tuple[Sequence[AnyMessage], list[Turn]]:
-        remaining = unremembered(messages, mark)
+        if kept.user and kept.user != scope.user_id:
+            remaining = latest(messages, kept.seen)
+        else:
+            remaining = unremembered(messages, kept.mark)
         return remaining, turns_of(remaining, scope.session_id, tools=self.tools)
 
     def _options(self, messages: Sequence[AnyMessage], intent: Intent | None) -> RecallFields:
@@ -142,6 +175,12 @@ class Tending:
             in_prompt=in_prompt(messages if self.shown else asked(messages)),
             timeout=self.timeout,
         )
+
+
+def _learned(
+    messages: Sequence[AnyMessage], remaining: Sequence[AnyMessage], scope: Scope, error: str = ""
+) -> Learned:
+    return Learned(scope.user_id, mark_of(messages, remaining), last_of(messages), error)
 
 
 def _question(messages: Sequence[AnyMessage]) -> str:

@@ -21,6 +21,8 @@ __all__ = [
     "answered_by_memory",
     "asked",
     "in_prompt",
+    "last_of",
+    "latest",
     "mark_of",
     "text_of",
     "turn_of",
@@ -73,6 +75,26 @@ def unremembered(messages: Sequence[AnyMessage], mark: str | None) -> Sequence[A
             if messages[position].id == mark:
                 return messages[position + 1 :]
     return messages[_last_question(messages) :]
+
+
+def latest(messages: Sequence[AnyMessage], seen: str | None) -> Sequence[AnyMessage]:
+    """What the user says just now, where all up to a message was part of somebody else's run.
+
+    Args:
+        messages: The conversation.
+        seen: The id of the last message that the other's run knew, where there is one.
+    """
+    start = len(messages)
+    while start and isinstance(messages[start - 1], HumanMessage):
+        if seen and messages[start - 1].id == seen:
+            break
+        start -= 1
+    return messages[start:]
+
+
+def last_of(messages: Sequence[AnyMessage]) -> str:
+    """The id of the last message."""
+    return mark_of(messages, ())
 
 
 def mark_of(messages: Sequence[AnyMessage], remaining: Sequence[AnyMessage]) -> str:

@@ -144,6 +144,7 @@ def test_the_state_is_json_apart_from_the_messages(memrag: MemRAG) -> None:
         "answer",
         "memory_error",
         "memory_mark",
+        "memory_seen",
     }
     assert out["recalled"][0]["speaker"] == "小雨"
     assert out["recalled"][0]["signals"]

@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime, ServerInfo
 from langgraph_sdk.auth.types import StudioUser
 
 from langchain_memrag.errors import ScopeError
-from langchain_memrag.memory.identity import resolve_scope, resolve_user
+from langchain_memrag.memory.identity import require_owner, resolve_scope, resolve_user
 
 
 class User:
@@ -177,6 +177,38 @@ def test_an_inner_config_cannot_shed_the_authenticated_user() -> None:
     with pytest.raises(ScopeError):
         graph.invoke({}, config(langgraph_auth_user=User("ann")))
     assert graph.invoke({}, config(langgraph_auth_user=User("victim")))["user"] == "victim"
+
+
+@pytest.mark.parametrize("name", ["user_id", "langgraph_user_id"])
+def test_an_inner_config_cannot_name_somebody_else(name: str) -> None:
+    graph = graph_of(lambda state: {"user": resolve_user(config(**{name: "victim"}))}, Context)
+    for given, context in ((config(user_id="ann"), None), (config(), Context("ann"))):
+        with pytest.raises(ScopeError, match="is not the user of"):
+            graph.invoke({}, given, context=context)
+    assert graph.invoke({}, config(user_id="victim"))["user"] == "victim"
+    step = RunnableLambda(lambda text: resolve_user(config(**{name: "victim"})))
+    with pytest.raises(ScopeError, match="is not the user of"):
+        (RunnableLambda(str) | step).invoke("x", config(user_id="ann"))
+
+
+def test_what_an_inner_config_leaves_out_is_that_of_the_run_around() -> None:
+    graph = graph_of(lambda state: {"user": resolve_user(config(thread_id="inner"))})
+    assert graph.invoke({}, config(user_id="ann"))["user"] == "ann"
+
+
+def test_a_graph_that_is_called_with_a_user_is_a_run_of_its_own() -> None:
+    """As a nightly job calls the agent for each user. LangGraph shows it nothing of the run around."""
+    inner = graph_of(lambda state: {"user": resolve_user()})
+    outer = graph_of(lambda state: inner.invoke({}, config(user_id="bob", thread_id="his")))
+    assert outer.invoke({}, config(user_id="job"))["user"] == "bob"
+
+
+def test_nobody_goes_on_with_anothers_run() -> None:
+    require_owner("ann", "ann")
+    require_owner("ann", None)
+    with pytest.raises(ScopeError, match="resume it as the user who started it") as caught:
+        require_owner("bob-secret", "ann-secret")
+    assert "secret" not in str(caught.value)
 
 
 def test_a_subgraph_is_run_by_the_same_user() -> None:

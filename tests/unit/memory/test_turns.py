@@ -11,6 +11,7 @@ from langchain_memrag.memory.turns import (
     START,
     asked,
     in_prompt,
+    latest,
     mark_of,
     turn_of,
     turns_of,
@@ -52,6 +53,17 @@ def test_with_a_mark_all_after_it_is_new_so_that_a_failed_turn_is_made_up_for() 
 
 def test_a_mark_that_was_summarised_away_is_as_none() -> None:
     assert ids(list(unremembered(conversation(), "gone"))) == ["h2", "h3"]
+
+
+def test_of_somebody_elses_run_nothing_is_new_but_what_was_said_since() -> None:
+    messages = conversation()
+    assert ids(list(latest(messages, None))) == ["h2", "h3"]
+    assert ids(list(latest(messages, "a1"))) == ["h2", "h3"]
+    assert ids(list(latest(messages, "h2"))) == ["h3"]
+    assert ids(list(latest(messages, "h3"))) == []
+    assert ids(list(latest([*messages, AIMessage("好", id="a2")], "h2"))) == []
+    assert ids(list(latest(messages, "gone"))) == ["h2", "h3"]
+    assert list(latest([], "h1")) == []
 
 
 def test_the_mark_leaves_what_is_still_to_do() -> None:
