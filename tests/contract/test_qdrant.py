@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -216,6 +217,37 @@ def test_a_folder_takes_one_opener_and_says_so(tmp_path: Path) -> None:
     first.close()
     assert second.index(1, 8).count(SPACE) == 1
     second.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_leaves_the_folder_to_its_parent(tmp_path: Path) -> None:
+    program = (
+        "import gc, os, sys\n"
+        "from langchain_memrag.errors import StoreUnavailableError\n"
+        "from langchain_memrag.stores.qdrant import QdrantServer, server as qdrant\n"
+        "def refused(server):\n"
+        "    try:\n"
+        "        server.index(1, 8).count(7)\n"
+        "    except StoreUnavailableError as error:\n"
+        "        return 'open already' in str(error)\n"
+        "    return False\n"
+        "server = QdrantServer(sys.argv[1])\n"
+        "server.index(1, 8).count(7)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    right = refused(server)\n"
+        "    qdrant._abandoned.clear()\n"
+        "    gc.collect()\n"
+        "    sys.exit(0 if right else 3)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0\n"
+        "assert server.index(1, 8).count(7) == 0\n"
+        "assert refused(QdrantServer(sys.argv[1]))\n"
+    )
+    url = f"qdrant://{tmp_path}/index"
+    done = subprocess.run(
+        [sys.executable, "-c", program, url], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # Points

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from urllib.request import url2pathname
@@ -118,10 +119,9 @@ def parse_address(url: str, options: QdrantOptions) -> tuple[QdrantAddress, Qdra
     if parts.fragment:
         raise ConfigurationError("the URL of Qdrant takes no fragment; write # in a key as %23")
     if parts.scheme == "qdrant" and not parts.netloc and parts.path:
-        folder = url2pathname(parts.path)
-        return QdrantAddress(f"qdrant:{'//' if parts.path.startswith('/') else ''}{folder}", folder=folder), (
-            options
-        )
+        # Absolute, so that it stays the same folder wherever the process goes.
+        folder = Path(url2pathname(parts.path)).absolute()
+        return QdrantAddress(f"qdrant{folder.as_uri().removeprefix('file')}", folder=str(folder)), options
     if not host:
         raise ConfigurationError("the URL of Qdrant names no host")
     return _server(parts, host, port or PORT), options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import re
@@ -84,8 +85,7 @@ class _Connection:
 
 
 _living: weakref.WeakSet[QdrantServer] = weakref.WeakSet()
-# A parent's clients are never used or closed by a forked child; they are only kept from the collector,
-# which would unlock the parent's folder.
+# A parent's clients are never used or closed by a forked child; they are only kept from the collector.
 _abandoned: list[_Connection] = []
 
 
@@ -235,7 +235,11 @@ class QdrantServer(SearchServer):
     def drop(self, embedder: int | None) -> bool:
         """Drop the collection of an embedder that is used no more; returns whether it was there."""
         name = collection_name(self.options, embedder)
-        return bool(self.call_on(name, "drop a collection", lambda client: client.delete_collection(name)))
+
+        def drop(client: QdrantClient) -> bool:
+            return client.collection_exists(name) and client.delete_collection(name)
+
+        return self.call("drop a collection", drop)
 
     def version(self) -> str:
         """See `Server.version`."""
@@ -267,6 +271,8 @@ class QdrantServer(SearchServer):
         """Start anew in a forked child; the sockets and the lock on a folder are the parent's."""
         self._lock = threading.Lock()
         if self._connection is not None:
+            # A client closes itself when it is collected, and that unlocks the folder under its parent.
+            vars(self._connection.client)["close"] = _leave_open
             _abandoned.append(self._connection)
             self._connection = None
 
@@ -274,6 +280,20 @@ class QdrantServer(SearchServer):
 def collection_name(options: QdrantOptions, embedder: int | None) -> str:
     """The collection of an embedder, or the one for words alone."""
     return f"{options.prefix}_{'words' if embedder is None else int(embedder)}"
+
+
+def _leave_open(**_: object) -> None:
+    """Stands for the `close` of a client that is somebody else's."""
+
+
+def _at_exit() -> None:
+    # Later, when modules are gone, a client of a folder fails to close itself and says so.
+    for server in list(_living):
+        if server.address.local:
+            server.close()
+
+
+atexit.register(_at_exit)
 
 
 def _after_fork() -> None:
