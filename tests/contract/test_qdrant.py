@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -334,6 +335,28 @@ def test_twenty_writers_at_once_make_one_collection(server: QdrantServer) -> Non
     with ThreadPoolExecutor(20) as threads:
         list(threads.map(write, range(20)))
     assert server.index(1, 8).count(SPACE) == 20
+
+
+def test_in_local_mode_callers_take_turns() -> None:
+    class Alone(QdrantClient):
+        """Says when somebody comes in while another is here."""
+
+        inside = 0
+        crowd = 0
+
+        def count(self, collection_name: str, **options: Any) -> models.CountResult:  # type: ignore[override]
+            self.inside += 1
+            time.sleep(0.002)
+            self.crowd = max(self.crowd, self.inside)
+            self.inside -= 1
+            return models.CountResult(count=0)
+
+    client = Alone(":memory:")
+    server = QdrantServer(":memory:", connect=lambda *_: client)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: server.index(1, 8).count(SPACE), range(24)))
+    assert client.crowd == 1
+    server.close()
 
 
 def test_who_comes_second_finds_the_collection_made() -> None:
