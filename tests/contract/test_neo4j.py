@@ -147,7 +147,8 @@ def both(database: Database, graph: Neo4jGraph) -> Both:
 
 NAMES = [
     "Ann", "Bo", "O'Brien", 'the "best"', "a`b", "x)-[:KNOWS]->(y", "{ns}", "$seeds", "back\\slash",
-    "jean-luc", "北京大学", "清华大学", "小林", "茶🍵", "👩‍👩‍👧", "Ångström", "C++", "…", "n.key", "// DELETE",
+    "jean-luc",
+    "北京大学", "清华大学", "小林", "茶🍵", "👩‍👩‍👧", "Ångström", "C++", "…", "n.key", "// DELETE",
 ]  # fmt: skip
 PREDICATES = ["", "is the teacher of", "是…的 老师", "won't-say `x`", '"; DROP', "{id: 1}", "🍵 喝"]
 TYPES: tuple[RelationType, ...] = get_args(RelationType)

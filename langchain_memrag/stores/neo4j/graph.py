@@ -11,13 +11,13 @@ import neo4j
 
 from langchain_memrag.errors import ConfigurationError
 from langchain_memrag.records import Entity, Relation
-from langchain_memrag.stores.base import GraphBatch, GraphFind, GraphStore, SearchFilter, Transaction
+from langchain_memrag.stores.base import GraphBatch, GraphFind, SearchFilter, Transaction
 from langchain_memrag.stores.neo4j import cypher
 from langchain_memrag.stores.neo4j.address import Neo4jOptions
 from langchain_memrag.stores.neo4j.connection import Neo4jConnection
 from langchain_memrag.stores.neo4j.reading import entity_of, reached_of, relation_of
 from langchain_memrag.stores.neo4j.writing import SpaceWriting, ids
-from langchain_memrag.stores.server import Server
+from langchain_memrag.stores.server import GraphServer
 from langchain_memrag.stores.spreading import DECAY, combined
 
 __all__ = ["Neo4jGraph"]
@@ -28,7 +28,7 @@ ERASED_AT_ONCE: Final = 5_000
 """Nodes or relationships that one transaction erases: it must fit into the server's memory."""
 
 
-class Neo4jGraph(GraphStore, Server):
+class Neo4jGraph(GraphServer):
     """Entities and relations on a Neo4j server (5.23 or newer); its writes are transactions of its own.
 
     Nothing is connected before the first use, so a server that is down holds up nobody who only opens.

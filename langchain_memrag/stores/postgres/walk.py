@@ -62,9 +62,9 @@ class GraphWalk:
                 " FROM unnest(%(spaces)s::bigint[], %(keys)s::text[]) WITH ORDINALITY f (space, key, position)"
                 " CROSS JOIN LATERAL (SELECT key, weight FROM ("
                 "   (SELECT target AS key, weight FROM {schema}.relation r WHERE r.space = f.space"
-                "     AND r.source = f.key ORDER BY weight DESC LIMIT %(fanout)s)"
+                "     AND r.source = f.key ORDER BY weight DESC, target LIMIT %(fanout)s)"
                 "   UNION ALL (SELECT source, weight FROM {schema}.relation r WHERE r.space = f.space"
-                "     AND r.target = f.key ORDER BY weight DESC LIMIT %(fanout)s)) both_ways"
+                "     AND r.target = f.key ORDER BY weight DESC, source LIMIT %(fanout)s)) both_ways"
                 "  ORDER BY weight DESC, key LIMIT %(fanout)s) n"
                 " JOIN {schema}.entity e ON e.space = f.space AND e.key = n.key"
             ),

@@ -14,7 +14,7 @@ import pytest
 
 from . import neo4j, redis
 
-__all__ = ["left_out", "neo4j_url", "new_neo4j", "new_redis", "qdrant_url", "redis_url"]
+__all__ = ["left_out", "need", "neo4j_url", "new_neo4j", "new_redis", "qdrant_url", "redis_url"]
 
 _MISSING: dict[str, Callable[[], str | None]] = {"Neo4j": neo4j.missing, "Redis": redis.missing}
 
@@ -29,7 +29,8 @@ def left_out() -> str | None:
     return f"left out, run scripts/services.py to have them: {', '.join(reasons)}" if reasons else None
 
 
-def _need(product: str) -> None:
+def need(product: str) -> None:
+    """Skip or fail what needs a server that this machine cannot run."""
     reason = _MISSING[product]()
     if reason is None:
         return
@@ -44,7 +45,7 @@ def neo4j_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if named := os.environ.get("MEMRAG_TEST_NEO4J_URL"):
         yield named
         return
-    _need("Neo4j")
+    need("Neo4j")
     server = neo4j.Neo4jServer(tmp_path_factory.mktemp("neo4j"))
     try:
         server.start()
@@ -59,7 +60,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if named := os.environ.get("MEMRAG_TEST_REDIS_URL"):
         yield named
         return
-    _need("Redis")
+    need("Redis")
     server = redis.RedisServer(tmp_path_factory.mktemp("redis"))
     try:
         server.start()
@@ -77,7 +78,7 @@ def qdrant_url() -> str | None:
 @pytest.fixture
 def new_neo4j(tmp_path: Path) -> Iterator[Callable[[], neo4j.Neo4jServer]]:
     """Starts servers that a test may kill; ends them after it."""
-    _need("Neo4j")
+    need("Neo4j")
     started: list[neo4j.Neo4jServer] = []
 
     def start() -> neo4j.Neo4jServer:
@@ -94,7 +95,7 @@ def new_neo4j(tmp_path: Path) -> Iterator[Callable[[], neo4j.Neo4jServer]]:
 @pytest.fixture
 def new_redis(tmp_path: Path) -> Iterator[Callable[..., redis.RedisServer]]:
     """Starts servers that a test may kill, by the arguments of `RedisServer`; ends them after it."""
-    _need("Redis")
+    need("Redis")
     started: list[redis.RedisServer] = []
 
     def start(**options: object) -> redis.RedisServer:

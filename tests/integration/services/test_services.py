@@ -124,7 +124,7 @@ def test_what_is_missing_fails_only_where_it_is_required(
     monkeypatch.setattr(fixtures, "_MISSING", {"Neo4j": lambda: "there is no Java"})
     monkeypatch.setenv("MEMRAG_REQUIRE_SERVERS", required)
     with pytest.raises(outcome, match="there is no Java"):
-        fixtures._need("Neo4j")
+        fixtures.need("Neo4j")
 
 
 def test_neo4j_pauses_too(new_neo4j: Callable[[], Neo4jServer]) -> None:
