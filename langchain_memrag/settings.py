@@ -19,6 +19,9 @@ class Settings(BaseSettings):
 
     Attributes:
         location: `MEMRAG_LOCATION`: a data folder or a `postgresql://` URL; else `./.memrag`.
+        search: `MEMRAG_SEARCH`: a `qdrant://` URL; else Postgres searches.
+        graph: `MEMRAG_GRAPH`: a `neo4j://` URL; else Postgres keeps the graph.
+        cache: `MEMRAG_CACHE`: `process`, `none` or a `redis://` URL.
         direct_url: `MEMRAG_DIRECT_URL`: a URL past the connection pooler, where there is one.
         db_schema: `MEMRAG_SCHEMA`: the schema of the database that holds the tables.
         pool_size: `MEMRAG_POOL_SIZE`: how many connections at most.
@@ -34,6 +37,9 @@ class Settings(BaseSettings):
 
     # Secret, since a URL may carry a password: it is shown in no message and no repr.
     location: SecretStr | None = None
+    search: SecretStr | None = None
+    graph: SecretStr | None = None
+    cache: SecretStr = SecretStr("process")
     direct_url: SecretStr | None = None
     db_schema: str = Field(default="memrag", validation_alias="MEMRAG_SCHEMA")
     pool_size: int = Field(default=8, ge=1, le=1000)

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from langchain_memrag.cli.output import say, say_fields, say_json, say_recall
+from langchain_memrag.cli.maintaining import jobs_app, register
+from langchain_memrag.cli.output import say, say_fields, say_health, say_json, say_recall
 from langchain_memrag.cli.running import Exit, opened, prepare_process, reporting
 from langchain_memrag.errors import ConfigurationError
 from langchain_memrag.records import RecallFilter, Scope, TurnFields
@@ -46,6 +47,9 @@ class Story(StrEnum):
     ZH = "zh"
     ALL = "all"
 
+
+register(app)
+app.add_typer(jobs_app)
 
 User = Annotated[str, typer.Option("--user", "-u", help="Whose memory; there is no default.")]
 Session = Annotated[str | None, typer.Option("--session", "-s", help="The conversation.")]
@@ -179,18 +183,23 @@ def stats(user: User, data: Data = None, as_json: Json = False) -> None:
 
 
 @app.command()
-def doctor(data: Data = None, as_json: Json = False) -> None:
-    """Look whether everything is well: versions, sizes, what is left to do."""
-    with reporting(), opened(data) as memrag:
-        health = memrag.doctor()
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Index and copy what is missing, erase what should be gone.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Compare every memory across the stores, not a hundred of them.")
+    ] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Look whether everything is well: what is connected, versions, counts, what is left to do."""
+    with reporting("Run it again to go on."), opened(data) as memrag:
+        health = memrag.maintenance.repair(every=every) if repair else memrag.doctor(every=every)
     if as_json:
         say_json(health)
     else:
-        say_fields(health.model_copy(update={"problems": ()}))
-        for problem in health.problems:
-            say(f"! {problem}", style="bold red")
-        if not health.problems:
-            say("All is well.", style="green")
+        say_health(health)
     raise typer.Exit(Exit.PARTIAL if health.problems else Exit.DONE)
 
 

@@ -12,10 +12,21 @@ from rich.console import Console
 from rich.text import Text
 
 from langchain_memrag.prompts import format_time
-from langchain_memrag.records import Recall
+from langchain_memrag.records import EngineHealth, Health, Recall
 from langchain_memrag.text import language_of
 
-__all__ = ["boxes", "complain", "console", "harmless", "note", "say", "say_fields", "say_json", "say_recall"]
+__all__ = [
+    "boxes",
+    "complain",
+    "console",
+    "harmless",
+    "note",
+    "say",
+    "say_fields",
+    "say_health",
+    "say_json",
+    "say_recall",
+]
 
 # A remembered text must not move the cursor or set the title of a reader's terminal.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -64,6 +75,33 @@ def say_fields(value: BaseModel) -> None:
         if isinstance(content, list):
             content = ", ".join(map(str, content))  # noqa: PLW2901
         say(f"{name.replace('_', ' '):<12} {'-' if content in (None, '') else content}")
+
+
+def say_health(health: Health) -> None:
+    """Print what `doctor` sees."""
+    say_fields(health.model_copy(update={"problems": (), "engines": ()}))
+    for one in health.engines:
+        known = f"{one.engine} {one.version}".strip()
+        say(f"{one.role:<12} {known} at {one.place}: {one.state}{_lag(one)}")
+    for problem in health.problems:
+        say(f"! {problem}", style="bold red")
+    if not health.problems:
+        say("All is well.", style="green")
+
+
+def _lag(engine: EngineHealth) -> str:
+    parts = [
+        f"{count:,} {what}"
+        for count, what in (
+            (engine.waiting, "to copy"),
+            (engine.erasures, "to erase"),
+            (engine.refused, "refused"),
+        )
+        if count
+    ]
+    if engine.compared:
+        parts.append(f"{engine.compared - engine.differing:,} of {engine.compared:,} memories agree")
+    return f", {', '.join(parts)}" if parts else ""
 
 
 def say_recall(recall: Recall, *, explain: bool) -> None:

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import typer
+from pydantic import SecretStr
 
 from langchain_memrag.cli.output import complain
 from langchain_memrag.errors import ConfigurationError, MemRAGError, StoreError
@@ -56,14 +57,14 @@ def reporting(hint_on_interrupt: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def opened(location: str | None, *, clock: Clock | None = None) -> Iterator[MemRAG]:
-    """Memory at a location, closed afterwards.
+def opened(location: str | None, *, clock: Clock | None = None, embeds: bool = True) -> Iterator[MemRAG]:
+    """Memory at a location, with the engines of the settings; closed afterwards.
 
     Args:
         location: The option `--data`; the settings decide where it is missing.
         clock: Another time than that of the machine.
+        embeds: Whether to embed, or to leave the embedder alone.
     """
-    from langchain_memrag.engine.embedding import DEFAULT
     from langchain_memrag.engine.memrag import MemRAG, utc_now
 
     settings = read_settings()
@@ -71,11 +72,13 @@ def opened(location: str | None, *, clock: Clock | None = None) -> Iterator[MemR
         location = settings.location.get_secret_value()
     if location is not None and not location.strip():
         raise ConfigurationError("the location is blank; give a folder or a postgresql:// URL")
-    named = settings.embeddings
     with MemRAG.open(
         location,
-        embeddings=DEFAULT if named is None else None if named.strip().lower() == "none" else named,
-        direct_url=None if settings.direct_url is None else settings.direct_url.get_secret_value(),
+        embeddings=_embedder(settings.embeddings) if embeds else None,
+        search=_told(settings.search),
+        graph=_told(settings.graph),
+        cache=settings.cache.get_secret_value(),
+        direct_url=_told(settings.direct_url),
         schema=settings.db_schema,
         pool_size=settings.pool_size,
         # A command does its work and ends; what writes looks itself for what is left to do.
@@ -83,6 +86,18 @@ def opened(location: str | None, *, clock: Clock | None = None) -> Iterator[MemR
         clock=clock or utc_now,
     ) as memrag:
         yield memrag
+
+
+def _told(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()
+
+
+def _embedder(named: str | None) -> str | None:
+    from langchain_memrag.engine.embedding import DEFAULT
+
+    if named is None:
+        return DEFAULT
+    return None if named.strip().lower() == "none" else named
 
 
 def prepare_process() -> None:

@@ -17,12 +17,17 @@ from langchain_memrag.engine.caching import RecallCache
 from langchain_memrag.engine.capture import Capture
 from langchain_memrag.engine.embedding import Default, Embedder, choose_embedder
 from langchain_memrag.engine.erasure import Eraser, EraserBeside, Selection
+from langchain_memrag.engine.examining import Examiner
 from langchain_memrag.engine.flow import drive
 from langchain_memrag.engine.indexing import Indexing
+from langchain_memrag.engine.job_list import JobList
 from langchain_memrag.engine.jobs import Background
+from langchain_memrag.engine.maintenance import Maintenance
 from langchain_memrag.engine.projecting import Projector
 from langchain_memrag.engine.reading import Reading
 from langchain_memrag.engine.recall import Recaller
+from langchain_memrag.engine.reembedding import Reembedder
+from langchain_memrag.engine.reindexing import Reindexer
 from langchain_memrag.engine.searching import Searching
 from langchain_memrag.engine.threads import Threads
 from langchain_memrag.engine.upkeep import Upkeep
@@ -35,8 +40,10 @@ from langchain_memrag.stores.postgres.entries import StatisticsReader
 from langchain_memrag.stores.postgres.episodes import EpisodeReader
 from langchain_memrag.stores.postgres.erasing import RecordEraser
 from langchain_memrag.stores.postgres.graph import PostgresGraph
+from langchain_memrag.stores.postgres.inspection import Inspection
 from langchain_memrag.stores.postgres.projections import ProjectionStore
 from langchain_memrag.stores.postgres.records import RecordStore
+from langchain_memrag.stores.postgres.reembedding import Reembedding
 from langchain_memrag.stores.postgres.search import PostgresSearch, create_vector_table
 from langchain_memrag.stores.urls import Opened, open_database
 
@@ -109,10 +116,24 @@ class Engine:
         self.eraser = Eraser(records, erasing, graph, indexing, checkpoints, erased)
         self.upkeep = Upkeep(records, self.capture, self.eraser, indexing, projector, clock)
         self._records = records
-        self._background = (
-            Background(database.session_conninfo, self._heal, self.sweep) if background else None
+        self._background = self._worker(1) if background else None
+        inspection = Inspection(database)
+        self.examiner = Examiner(
+            opened.label, records, inspection, indexing, graph, self.beside, marks, clock
         )
-        self.beside.register()
+        self.maintenance = Maintenance(
+            self.examiner,
+            Reindexer(records, inspection, marks, self.beside, self.upkeep, clock),
+            Reembedder(registry, Reembedding(database), episodes, recipe),
+            JobList(database),
+            self.beside,
+            marks,
+            self._worker,
+            lambda: self.sweep(lambda: False),
+            embedder,
+            clock,
+        )
+        self.beside.open()
         if self._background is not None and records.unfinished():
             self._background.start()
 
@@ -154,6 +175,11 @@ class Engine:
         if self.beside.search is None:
             self.upkeep.index_big(stop=stop)
 
+    def _worker(self, concurrency: int) -> Background:
+        return Background(
+            self._opened.database.session_conninfo, self._heal, self.sweep, concurrency=concurrency
+        )
+
     def _heal(self, space: int, stop: Callable[[], bool]) -> None:
         drive(self.upkeep.heal_space(space, stop=stop), self.embedder)
 
@@ -163,9 +189,9 @@ class Engine:
 
         return MemRAGSaver(self._opened.database, self.doors)
 
-    def doctor(self) -> Health:
+    def doctor(self, *, every: bool) -> Health:
         """What is connected, and what is wrong."""
-        return self._records.health(self.label)
+        return self.examiner.examine(every=every)
 
     def stop_background(self) -> None:
         """Stop what runs behind the caller's back."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from langchain_memrag.engine.copies import Copies, EntryCopies, GraphCopies
@@ -16,10 +16,12 @@ from langchain_memrag.ranking import Recipe
 from langchain_memrag.stores.base import Clock, GraphStore, SearchIndex, Vector, View
 from langchain_memrag.stores.cache import Cache, ProcessCache
 from langchain_memrag.stores.postgres.projections import ProjectionStore
-from langchain_memrag.stores.server import CacheServer, GraphServer, SearchServer
+from langchain_memrag.stores.server import CacheServer, GraphServer, SearchServer, Server
 from langchain_memrag.stores.urls import open_cache_server, open_graph_server, open_search_server
 
 __all__ = ["Beside", "Servers", "open_servers"]
+
+T = TypeVar("T", bound=Server)
 
 Kept = Literal["process", "none"]
 """Where recalls are kept without an engine: in the process, or nowhere."""
@@ -33,18 +35,19 @@ class Servers:
         search: Of the search index.
         graph: Of the graph.
         cache: Of the cache; `process` or `none` where it is no server.
+        own: Those that were made here, and are closed with the memory; what a caller made is his.
     """
 
     search: SearchServer | None = None
     graph: GraphServer | None = None
     cache: CacheServer | Kept = "process"
+    own: tuple[Server, ...] = ()
 
     def close(self) -> None:
-        """Let all connections go."""
+        """Let the connections go that were made here."""
         with contextlib.ExitStack() as stack:
-            for server in (self.search, self.graph, self.cache):
-                if server is not None and not isinstance(server, str):
-                    stack.callback(server.close)
+            for server in self.own:
+                stack.callback(server.close)
 
 
 def open_servers(
@@ -57,15 +60,19 @@ def open_servers(
         MissingDependencyError: A client is not installed.
     """
     with contextlib.ExitStack() as stack:
-        searching = None if search is None else open_search_server(search)
-        if searching is not None:
-            stack.callback(searching.close)
-        walking = None if graph is None else open_graph_server(graph)
-        if walking is not None:
-            stack.callback(walking.close)
-        keeping = _kept(cache) or open_cache_server(cache)
+        own: list[Server] = []
+
+        def noted(server: T, given: object) -> T:
+            if isinstance(given, str):
+                own.append(server)
+                stack.callback(server.close)
+            return server
+
+        searching = None if search is None else noted(open_search_server(search), search)
+        walking = None if graph is None else noted(open_graph_server(graph), graph)
+        keeping = _kept(cache) or noted(open_cache_server(cache), cache)
         stack.pop_all()
-        return Servers(searching, walking, keeping)
+        return Servers(searching, walking, keeping, tuple(own))
 
 
 def _kept(cache: str | CacheServer) -> Kept | None:
@@ -130,10 +137,19 @@ class Beside:
         found = (self.search, self.graph, self.cache)
         return tuple(one for one in found if isinstance(one, Projection))
 
-    def register(self) -> None:
-        """Have every write of every process mark work for these engines from now on."""
+    def open(self) -> None:
+        """Meet the engines; see `Projection.open`."""
         for projection in self.projections:
-            projection.register()
+            projection.open()
+
+    def drop_index(self, embedder: int) -> None:
+        """Drop what the engine of the search index holds of an embedder.
+
+        Raises:
+            StoreUnavailableError: It is away.
+        """
+        if self._servers.search is not None:
+            self._servers.search.drop(embedder)
 
     def close(self) -> None:
         """Let all connections go."""

@@ -117,7 +117,7 @@ class Capture:
         else:  # what was just written need not be read back
             read = ([(episode, None) for episode in portion] for portion in portions)
         try:
-            return (yield from self._index(self._batches(space, read, MAX_PARTS_AT_ONCE)))
+            return (yield from self._index(self._batches(space, read, MAX_PARTS_AT_ONCE), new=True))
         except StoreError as error:
             logger.warning("left %d turns to the background: %s", len(new), error)
             return 0
@@ -139,27 +139,28 @@ class Capture:
         read = (self._episodes.to_index(space, some, self._clock()) for some in portions)
         return (yield from self._index(self._batches(space, read)))
 
-    def _index(self, batches: Iterable[_Batch]) -> Flow[int]:
+    def _index(self, batches: Iterable[_Batch], *, new: bool = False) -> Flow[int]:
         search = yield from self._indexing.ready()
         embeds = self._indexing.embeds
         done = 0
         for batch in batches:
             space = batch.space
-            vectors: tuple[Vector, ...] = ()
-            if embeds:
-                reply = yield Documents(tuple(view.text for view in batch.views))
-                vectors = reply.vectors
+            vectors: Sequence[Vector | None] = [None] * len(batch.views) if new else self._stored(batch)
+            missing = [number for number, vector in enumerate(vectors) if vector is None]
+            if embeds and missing:
+                reply = yield Documents(tuple(batch.views[number].text for number in missing))
+                vectors = _filled(vectors, missing, reply.vectors)
                 # One failure is enough: the rest is indexed by words now and by vector when it is back.
                 embeds = reply.failure is None
-            complete = bool(vectors) or not self._indexing.wants_vectors
-            entries = [
-                entry_of(view, space, vectors[i] if vectors else None, self._recipe)
-                for i, view in enumerate(batch.views)
-            ]
+            embedded = all(vector is not None for vector in vectors)
+            registered = self._indexing.registered
+            embedder = registered.id if registered and any(v is not None for v in vectors) else None
+            complete = embedded or not self._indexing.wants_vectors
+            entries = [entry_of(view, space, vectors[i], self._recipe) for i, view in enumerate(batch.views)]
             graph = graph_of(batch.episodes)
             sources = _sources(batch.episodes, entries)
             with self._records.indexing(
-                space, sources, done=complete, vectors=bool(vectors), entries=len(entries)
+                space, sources, done=complete, vectors=embedded, embedder=embedder, entries=len(entries)
             ) as work:
                 kept = work.claimed
                 search.upsert([entry for entry in entries if entry.record in kept], within=work)
@@ -168,6 +169,13 @@ class Capture:
             if kept and complete:
                 self._projector.copy(Copyable(space, tuple(kept), entries, graph))
         return done
+
+    def _stored(self, batch: _Batch) -> list[Vector | None]:
+        """The vectors that were made before, so that nothing is embedded twice."""
+        if not self._indexing.wants_vectors:
+            return [None] * len(batch.views)
+        stored = self._indexing.search.vectors(batch.space, [episode.id for episode in batch.episodes])
+        return [stored.get((view.episode.id, view.view, view.part)) for view in batch.views]
 
     def _batches(
         self,
@@ -185,6 +193,15 @@ class Capture:
                     tuple(episode for episode, _ in rendered),
                     tuple(view for _, views in rendered for view in views),
                 )
+
+
+def _filled(
+    vectors: Sequence[Vector | None], missing: Sequence[int], found: Sequence[Vector]
+) -> Sequence[Vector | None]:
+    if not found:
+        return vectors
+    by_number = dict(zip(missing, found, strict=True))
+    return [by_number.get(number, vector) for number, vector in enumerate(vectors)]
 
 
 def _as_episode(draft: Draft, stored: Stored, scope: Scope, now: datetime) -> Episode:

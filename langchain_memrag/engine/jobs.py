@@ -48,6 +48,7 @@ class Background:
         conninfo: For procrastinate: a direct connection, whose search path is the schema.
         heal: Indexes what is pending in one space.
         sweep: Looks for all that is left to do, in every space.
+        concurrency: How many pieces of work at once.
     """
 
     def __init__(
@@ -55,7 +56,10 @@ class Background:
         conninfo: str,
         heal: Callable[[int, Callable[[], bool]], None],
         sweep: Chore,
+        *,
+        concurrency: int = 1,
     ) -> None:
+        self._concurrency = concurrency
         self._conninfo = conninfo
         self._heal = heal
         self._sweep = sweep
@@ -131,9 +135,9 @@ class Background:
                 await asyncio.sleep(wait)
 
     async def _work(self) -> None:
-        threads = Threads("memrag-chore", 1)
+        threads = Threads("memrag-chore", self._concurrency)
         connector = procrastinate.PsycopgConnector(
-            conninfo=self._conninfo, min_size=1, max_size=3, timeout=10
+            conninfo=self._conninfo, min_size=1, max_size=3 + self._concurrency, timeout=10
         )
         app = procrastinate.App(connector=connector)
         sweep = self._tasks(app, threads)
@@ -143,7 +147,7 @@ class Background:
                     await sweep.configure(queueing_lock="sweep").defer_async(timestamp=0)
                 await app.run_worker_async(
                     name="memrag",
-                    concurrency=1,
+                    concurrency=self._concurrency,
                     install_signal_handlers=False,
                     delete_jobs="successful",
                     shutdown_graceful_timeout=_STOP_WITHIN,

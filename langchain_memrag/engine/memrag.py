@@ -17,6 +17,7 @@ from langchain_memrag.engine.assembly import Engine, assemble
 from langchain_memrag.engine.beside import open_servers
 from langchain_memrag.engine.embedding import DEFAULT, Default
 from langchain_memrag.engine.flow import Flow, R, adrive, drive
+from langchain_memrag.engine.maintenance import Maintenance
 from langchain_memrag.engine.recall import intent_of
 from langchain_memrag.engine.turns import Rememberable, turns_of
 from langchain_memrag.errors import ConfigurationError, ScopeError
@@ -91,7 +92,7 @@ class MemRAG:
                 options. Postgres keeps the index too, and answers when the engine cannot.
             graph: An engine for the graph: a `neo4j://` URL, or a `Neo4jGraph` made with options.
             cache: Where recalls are kept until something is written: `process`, `none`, a `redis://` URL, or
-                a `RedisCache` made with options.
+                a `RedisCache` made with options. A server that you made is yours to close.
             embeddings: LangChain embeddings, an `init_embeddings` string such as
                 `openai:text-embedding-3-small`, or `None` to search by words and graph alone. By
                 default the embedder the memory was made with if that is the local one; for a new
@@ -331,13 +332,22 @@ class MemRAG:
         """Async twin of `stats`."""
         return await self._engine.doors.run(self.stats, scope)
 
-    def doctor(self) -> Health:
-        """What is connected, versions, counts, and what is wrong; no credentials."""
-        return self._engine.doctor()
+    def doctor(self, *, every: bool = False) -> Health:
+        """What is connected, versions, counts, how far engines are behind, and what is wrong; no credentials.
 
-    async def adoctor(self) -> Health:
+        Args:
+            every: Compare all memories across the stores, not a hundred of them.
+        """
+        return self._engine.doctor(every=every)
+
+    async def adoctor(self, *, every: bool = False) -> Health:
         """Async twin of `doctor`."""
-        return await self._engine.doors.run(self.doctor)
+        return await self._engine.doors.run(self.doctor, every=every)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What whoever runs the memory does with it: reindex, re-embed, repair, look at jobs, work."""
+        return self._engine.maintenance
 
     def checkpointer(self) -> BaseCheckpointSaver[str]:
         """A LangGraph saver on the same database, for sync and async hosts alike."""

@@ -51,12 +51,18 @@ class Projector:
         for own in self.copies:
             self._copy(own, what)
 
-    def heal(self, space: int | None, *, stop: Callable[[], bool]) -> None:
-        """Erase and copy what was left, of one space or of all; each record is tried once."""
+    def heal(self, space: int | None, *, stop: Callable[[], bool], report: Callable[[], None]) -> None:
+        """Erase and copy what was left; each record is tried once.
+
+        Args:
+            space: Of one space, or of all where it is `None`.
+            stop: Asked between two portions.
+            report: Called after each.
+        """
         for own in self.copies:
             if own.projection.answers():
                 self._erase_left(own, stop)
-                self._copy_left(own, space, stop)
+                self._copy_left(own, space, stop, report)
 
     def erase(self, space: int, records: Sequence[UUID] | None) -> list[StoreCount]:
         """Erase records, or all of a space, from every engine that answers; the others follow later.
@@ -101,7 +107,9 @@ class Projector:
             return False
         return True
 
-    def _copy_left(self, own: Copies[Any], space: int | None, stop: Callable[[], bool]) -> None:
+    def _copy_left(
+        self, own: Copies[Any], space: int | None, stop: Callable[[], bool], report: Callable[[], None]
+    ) -> None:
         after: tuple[int, UUID] | None = None
         while not stop():
             due = self._marks.due(own.role, self._clock(), space=space, limit=BATCH, after=after)
@@ -112,6 +120,7 @@ class Projector:
                 records = [record for space, record in due if space == one]
                 if not self._copy_again(own, one, records):
                     return
+            report()
 
     def _copy_again(self, own: Copies[Any], space: int, records: Sequence[UUID]) -> bool:
         read = self._episodes.to_index(space, records, self._clock())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -57,8 +58,23 @@ class Projection(Generic[S]):
         self._met = threading.Event()
         self._memory: UUID | None = None
 
-    def register(self) -> None:
-        """Remember the engine in the record; one that is new there is to be filled."""
+    def open(self) -> None:
+        """See whose data the engine holds, and have every write mark work for it from now on.
+
+        An engine that is away is registered all the same: it is met when it is there.
+
+        Raises:
+            ConfigurationError: It holds the data of another memory; nothing is registered.
+            StoreError: It refused to be used, because of the login, say.
+        """
+        self._memory = self._projections.memory()
+        with contextlib.suppress(StoreUnavailableError), self._watched():
+            self.server.knows(self._memory)
+        self._register()
+        with contextlib.suppress(StoreUnavailableError):
+            self.meet("open")
+
+    def _register(self) -> None:
         known = self._projections.engines().get(self.role)
         mine = RegisteredEngine(self.role, self.engine, self.server.label)
         if known != mine:

@@ -27,6 +27,10 @@ def _never() -> bool:
     return False
 
 
+def _nothing() -> None:
+    pass
+
+
 class Upkeep:
     """Finds what is left to do by looking at the record, and does it.
 
@@ -59,7 +63,7 @@ class Upkeep:
         """Index what is pending, of one user or of all.
 
         Returns:
-            How many turns are still pending.
+            How many turns are still pending, for Postgres or an engine.
         """
         yield from self._indexing.ready()
         space = None
@@ -68,14 +72,20 @@ class Upkeep:
             if space is None:
                 return 0
         yield from self.heal_space(space, stop=stop)
-        return self._records.pending_count(space)
+        return self._records.pending_count(space, [own.role for own in self._projector.copies])
 
-    def heal_space(self, space: int | None, *, stop: Callable[[], bool] = _never) -> Flow[None]:
+    def heal_space(
+        self,
+        space: int | None,
+        *,
+        stop: Callable[[], bool] = _never,
+        report: Callable[[], None] = _nothing,
+    ) -> Flow[None]:
         """Index what is pending in one space, or in all, and copy it; each record is tried once."""
-        yield from self._index(space, stop)
-        self._projector.heal(space, stop=stop)
+        yield from self._index(space, stop, report)
+        self._projector.heal(space, stop=stop, report=report)
 
-    def _index(self, space: int | None, stop: Callable[[], bool]) -> Flow[None]:
+    def _index(self, space: int | None, stop: Callable[[], bool], report: Callable[[], None]) -> Flow[None]:
         last: Pending | None = None
         while not stop():
             waiting = self._records.pending(space=space, limit=BATCH, after=last)
@@ -84,6 +94,7 @@ class Upkeep:
             last = waiting[-1]
             for one in sorted({item.space for item in waiting}):
                 yield from self._capture.index(one, [item.record for item in waiting if item.space == one])
+            report()
 
     def expire(self, *, stop: Callable[[], bool] = _never) -> None:
         """Erase what has expired, in every space and store."""

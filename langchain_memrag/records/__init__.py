@@ -30,7 +30,7 @@ from langchain_memrag.records.recalls import (
     RecallOptions,
     SignalScore,
 )
-from langchain_memrag.records.reports import ErasureReport, Health, SpaceStats, StoreCount
+from langchain_memrag.records.reports import EngineHealth, ErasureReport, Health, Job, SpaceStats, StoreCount
 from langchain_memrag.records.scope import Scope
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "Arm",
     "Category",
     "Degradation",
+    "EngineHealth",
     "Entity",
     "Episode",
     "EpisodePage",
@@ -45,6 +46,7 @@ __all__ = [
     "Health",
     "Hit",
     "Intent",
+    "Job",
     "Layer",
     "Metadata",
     "Recall",

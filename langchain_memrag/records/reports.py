@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Literal
+
 from langchain_memrag.records.basics import Record
 
 __all__ = [
+    "EngineHealth",
     "ErasureReport",
     "Health",
+    "Job",
     "SpaceStats",
     "StoreCount",
 ]
@@ -39,6 +44,26 @@ class ErasureReport(Record):
         return not self.residue
 
 
+class Job(Record):
+    """A piece of background work. It is only a nudge: what is left to do stands in the record.
+
+    Attributes:
+        id: Its number.
+        task: What it does.
+        status: `todo`, `doing`, `failed`, `cancelled` or `aborted`.
+        attempts: How often it was tried.
+        space: Whose memory it is for, if for one.
+        scheduled_at: Not before.
+    """
+
+    id: int
+    task: str
+    status: str
+    attempts: int
+    space: int | None = None
+    scheduled_at: datetime | None = None
+
+
 class SpaceStats(Record):
     """The size of one user's memory.
 
@@ -61,6 +86,34 @@ class SpaceStats(Record):
     generation: int = 0
 
 
+class EngineHealth(Record):
+    """How an engine beside Postgres does.
+
+    Attributes:
+        role: What it is for: `search`, `graph` or `cache`.
+        engine: Its name.
+        place: Where it is, without credentials.
+        state: `ready`; `away` where it does not answer; `elsewhere` where this process was not told of it.
+        version: Of the server; empty where it does not answer.
+        waiting: Records to copy to it.
+        erasures: Records or spaces to erase from it.
+        refused: Of both, those that it refused more than once.
+        compared: Memories whose counts were compared with those in Postgres.
+        differing: Of these, those that differ.
+    """
+
+    role: str
+    engine: str
+    place: str
+    state: Literal["ready", "away", "elsewhere"]
+    version: str = ""
+    waiting: int = 0
+    erasures: int = 0
+    refused: int = 0
+    compared: int = 0
+    differing: int = 0
+
+
 class Health(Record):
     """What `doctor` sees. Holds no credentials and no user's text.
 
@@ -74,6 +127,7 @@ class Health(Record):
         users: Users with a memory.
         episodes: Turns stored, of all users.
         pending: Turns not yet indexed, of all users.
+        engines: Those beside Postgres.
         problems: What is wrong and what to do; empty when all is well.
     """
 
@@ -86,4 +140,5 @@ class Health(Record):
     users: int = 0
     episodes: int = 0
     pending: int = 0
+    engines: tuple[EngineHealth, ...] = ()
     problems: tuple[str, ...] = ()

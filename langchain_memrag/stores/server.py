@@ -74,6 +74,14 @@ class SearchServer(Server):
             width: Dimensions of its vectors.
         """
 
+    @abstractmethod
+    def drop(self, embedder: int | None) -> bool:
+        """Drop the index of an embedder that nobody searches by any more; tells whether there was one.
+
+        Raises:
+            StoreUnavailableError: The engine cannot be reached.
+        """
+
 
 class GraphServer(Server, GraphStore):
     """A server that can play the role of the graph."""

@@ -13,7 +13,7 @@ from langchain_memrag.errors import StoreError
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.pools import Row
 
-__all__ = ["EmbedderRegistry", "RegisteredEmbedder"]
+__all__ = ["EmbedderRegistry", "RegisteredEmbedder", "probes_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class EmbedderRegistry:
         if row is None:
             return None
         ident, name, width, probes = cast("tuple[int, str, int, bytes]", row)
-        return RegisteredEmbedder(ident, name, width, _rows(probes, width))
+        return RegisteredEmbedder(ident, name, width, probes_of(probes, width))
 
     def register(self, name: str, width: int, probes: Sequence[Sequence[float]]) -> RegisteredEmbedder:
         """Make an embedder the active one, unless another process was faster; then that one is returned.
@@ -76,8 +76,12 @@ class EmbedderRegistry:
                 self._create_table(work.connection, cast("int", row[0]), width)
                 work.connection.execute(
                     self._database.statement(
+                        # Engines keep the vectors of each embedder apart, so they begin anew, too. A mark
+                        # that somebody is just taking away must not be passed over: hence no DO NOTHING.
                         "INSERT INTO {schema}.pending (space, record, work, not_before)"
-                        " SELECT space, id, 'index', now() FROM {schema}.episode ON CONFLICT DO NOTHING"
+                        " SELECT space, id, w.work, now() FROM {schema}.episode CROSS JOIN (SELECT 'index' AS work"
+                        "  UNION ALL SELECT role FROM {schema}.engine WHERE role = 'search') w"
+                        " ON CONFLICT (space, record, work) DO UPDATE SET attempts = 0"
                     )
                 )
         active = self.active()
@@ -86,6 +90,7 @@ class EmbedderRegistry:
         return active
 
 
-def _rows(packed: bytes, width: int) -> tuple[tuple[float, ...], ...]:
+def probes_of(packed: bytes, width: int) -> tuple[tuple[float, ...], ...]:
+    """How an embedder embeds the probe texts, as it is stored."""
     matrix = np.frombuffer(packed, dtype="<f4").reshape(-1, width)
     return tuple(tuple(float(x) for x in row) for row in matrix)

@@ -189,7 +189,7 @@ class EpisodeReader:
             "SELECT (SELECT count(*) FROM {schema}.episode e WHERE e.space = %(space)s AND" + _ALIVE + "),"
             " (SELECT count(DISTINCT session) FROM {schema}.episode e"
             "   WHERE e.space = %(space)s AND e.session <> '' AND" + _ALIVE + "),"
-            " (SELECT count(*) FROM {schema}.pending p WHERE p.space = %(space)s),"
+            " (SELECT count(*) FROM {schema}.pending p WHERE p.space = %(space)s AND work = 'index'),"
             " coalesce((SELECT generation FROM {schema}.space s WHERE s.id = %(space)s), 0)",
             {"space": space, "now": now},
         )

@@ -32,12 +32,16 @@ _CLAIMED: Final = (
     " p.space = %(space)s AND p.work = 'index' AND p.record = ANY(%(ids)s) AND p.record NOT IN"
     " (SELECT r.record FROM unnest(%(readers)s::uuid[], %(sources)s::uuid[]) r(record, source) WHERE NOT EXISTS"
     "   (SELECT FROM {schema}.episode e WHERE e.space = %(space)s AND e.id = r.source))"
+    # Vectors of an embedder that the memory has moved away from are of no use to it.
+    " AND (%(embedder)s::integer IS NULL"
+    "  OR %(embedder)s = (SELECT id FROM {schema}.embedder WHERE state = 'active'))"
 )
 # Engines beside Postgres are told of what changes for them in the transaction that changes it.
 _MARKED: Final = (
     "INSERT INTO {schema}.pending (space, record, work, not_before)"
     " SELECT %(space)s, c.record, e.role, %(now)s FROM claimed c"
-    " CROSS JOIN {schema}.engine e WHERE e.role <> 'cache'"
+    # In one order everywhere, so that two who mark the same records do not wait for each other.
+    " CROSS JOIN {schema}.engine e WHERE e.role <> 'cache' ORDER BY c.record"
     " ON CONFLICT (space, record, work) DO UPDATE SET attempts = 0, error = NULL"
 )
 _CLAIM_DONE: Final = (
@@ -273,6 +277,7 @@ class RecordStore:
         *,
         done: bool,
         vectors: bool = True,
+        embedder: int | None = None,
         entries: int = 0,
     ) -> Iterator[IndexingTransaction]:
         """T2: a transaction in which index and graph are written, under the lock of the space.
@@ -282,6 +287,7 @@ class RecordStore:
             sources: The records, each with those whose words its entries hold.
             done: Whether nothing is left to do for them afterwards.
             vectors: Whether the entries have vectors; without, they are done only where nobody embeds.
+            embedder: Which embedder the vectors are of; nothing is claimed where it is not the active one.
             entries: How many entries will be written; numbers are reserved for them. Few go out in one go
                 with the commit.
         """
@@ -304,6 +310,7 @@ class RecordStore:
                     "readers": [record for record, _ in pairs],
                     "sources": [source for _, source in pairs],
                     "now": self._clock(),
+                    "embedder": embedder,
                 }
                 claim = self._database.statement(_CLAIM_DONE if done and vectors else _CLAIM)
                 claimed = work.connection.execute(claim, values)
@@ -356,15 +363,15 @@ class RecordStore:
             ).fetchone()
         return bool(row and row[0])
 
-    def pending_count(self, space: int | None) -> int:
-        """How many records wait to be indexed, in one space or in all."""
+    def pending_count(self, space: int | None, roles: Sequence[Projected] = ()) -> int:
+        """How many records wait to be indexed, or to be copied for some roles, in one space or in all."""
         with self._database.connection("look for work") as connection:
             row = connection.execute(
                 self._database.statement(
-                    "SELECT count(*) FROM {schema}.pending"
-                    " WHERE work = 'index' AND (%(space)s::bigint IS NULL OR space = %(space)s)"
+                    "SELECT count(DISTINCT (space, record)) FROM {schema}.pending"
+                    " WHERE work = ANY(%(works)s) AND (%(space)s::bigint IS NULL OR space = %(space)s)"
                 ),
-                {"space": space},
+                {"space": space, "works": ["index", *roles]},
             ).fetchone()
         return cast("tuple[int]", row)[0]
 
@@ -377,10 +384,10 @@ class RecordStore:
                     " coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'), ''),"
                     " (SELECT count(*) FROM {schema}.space WHERE kind = 'user'),"
                     " (SELECT count(*) FROM {schema}.episode),"
-                    " (SELECT count(*) FROM {schema}.pending),"
+                    " (SELECT count(*) FROM {schema}.pending WHERE work = 'index'),"
                     " (SELECT name FROM {schema}.embedder WHERE state = 'active'),"
                     " (SELECT width FROM {schema}.embedder WHERE state = 'active'),"
-                    " (SELECT count(*) FROM {schema}.pending WHERE not_before < %s)"
+                    " (SELECT count(*) FROM {schema}.pending WHERE work = 'index' AND not_before < %s)"
                 ),
                 (self._clock() - _STALE,),
             ).fetchone()

@@ -120,8 +120,8 @@ class RedisCache(CacheServer):
 
     def version(self) -> str:
         """See `Server.version`."""
-        with faults_mapped("look for the server"):
-            return str(cast("dict[str, object]", self._client.info("server"))["redis_version"])
+        info = faults_mapped("look for the server", lambda: self._client.info("server"))
+        return str(cast("dict[str, object]", info)["redis_version"])
 
     def close(self) -> None:
         """See `Server.close`."""
@@ -129,28 +129,34 @@ class RedisCache(CacheServer):
 
     def get(self, key: CacheKey) -> bytes | None:
         """See `Cache.get`."""
-        with faults_mapped("read the cache"):
-            return cast("bytes | None", self._get(keys=self._keys(key.space)[:2], args=[_field(key)]))
+        keys = self._keys(key.space)[:2]
+        found = faults_mapped("read the cache", lambda: self._get(keys=keys, args=[_field(key)]))
+        return cast("bytes | None", found)
 
     def put(self, key: CacheKey, value: bytes, *, stamp: Stamp, seconds: float) -> bool:
         """See `Cache.put`."""
         if len(value) > BIGGEST_VALUE:
             return False
-        most = self._options.most_values
-        arguments: list[bytes | str | int | float] = [_field(key), value, stamp, max(1, int(seconds * 1000)), most]
-        with faults_mapped("write the cache"):
-            return bool(self._put(keys=self._keys(key.space), args=arguments))
+        keys, lasting = self._keys(key.space), max(1, int(seconds * 1000))
+        said: list[bytes | str | int | float] = [
+            _field(key),
+            value,
+            stamp,
+            lasting,
+            self._options.most_values,
+        ]
+        return bool(faults_mapped("write the cache", lambda: self._put(keys=keys, args=said)))
 
     def forget(self, space: int, stamp: Stamp | None) -> int:
         """See `Cache.forget`."""
-        arguments: list[str | int] = ["all" if stamp is None else stamp, _FORGOTTEN_FOR]
-        with faults_mapped("clear the cache"):
-            return int(cast("int", self._forget(keys=self._keys(space), args=arguments)))
+        keys, said = self._keys(space), ["all" if stamp is None else str(stamp), str(_FORGOTTEN_FOR)]
+        gone = faults_mapped("clear the cache", lambda: self._forget(keys=keys, args=said))
+        return int(cast("int", gone))
 
     def count(self, space: int) -> int:
         """See `Cache.count`."""
-        with faults_mapped("count the cache"):
-            return int(cast("int", self._count(keys=self._keys(space)[:2], args=[])))
+        keys = self._keys(space)[:2]
+        return int(cast("int", faults_mapped("count the cache", lambda: self._count(keys=keys, args=[]))))
 
     def _keys(self, space: int) -> list[str]:
         if self._memory is None:

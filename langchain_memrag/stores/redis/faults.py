@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from redis import exceptions
 
@@ -13,6 +12,8 @@ from langchain_memrag.errors import StoreError, StoreUnavailableError
 __all__ = ["faults_mapped", "translate"]
 
 ENGINE: Final = "redis"
+
+T = TypeVar("T")
 
 _LOGIN: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
 
@@ -28,7 +29,7 @@ _PASSING: Final = (
 )
 
 
-def translate(error: exceptions.RedisError, operation: str) -> StoreError:
+def translate(error: Exception, operation: str) -> StoreError:
     """What a client's error is in our tree.
 
     Args:
@@ -38,7 +39,7 @@ def translate(error: exceptions.RedisError, operation: str) -> StoreError:
     kind = f"({type(error).__name__})"
     if isinstance(error, _LOGIN):
         text = f"the server refused the login; check user and password {kind}"
-        return StoreUnavailableError(text, engine=ENGINE, operation=operation)
+        return StoreError(text, engine=ENGINE, operation=operation)
     # A refused write (a full disk, no memory left) comes as a plain ResponseError with a code in front.
     refused = str(error).startswith(("MISCONF", "OOM", "LOADING", "READONLY", "NOREPLICAS", "MASTERDOWN"))
     if isinstance(error, _PASSING) or refused:
@@ -51,15 +52,19 @@ class RedactedError(Exception):
     """Stands for a client's error whose text may quote what a user said."""
 
 
-@contextmanager
-def faults_mapped(operation: str) -> Iterator[None]:
-    """Turn the client's errors into ours for as long as the block runs."""
+def faults_mapped(operation: str, call: Callable[[], T]) -> T:
+    """Do something with the client, and turn its errors into ours.
+
+    Args:
+        operation: What is done, as errors will say it.
+        call: Does it.
+
+    Raises:
+        StoreError: The client's error in our tree.
+    """
     try:
-        yield
-    except exceptions.RedisError as error:
-        mapped = translate(error, operation)
-        kind = type(error).__name__
-    else:
-        return
-    # Outside of the handler, so that the text is not kept as the context either.
+        return call()
+    except (exceptions.RedisError, exceptions.RedisClusterException) as error:
+        mapped, kind = translate(error, operation), type(error).__name__
+    # Not in the handler, nor in a context manager: there, Python would keep the error as the context.
     raise mapped from RedactedError(kind)

@@ -1,0 +1,212 @@
+"""Moving to another embedder: a second table of vectors, filled beside the one that is searched.
+
+The one that is searched stays whole until the other one lacks nothing; then one transaction changes which
+is which. What is written meanwhile is found to be missing in the new table, and added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+from uuid import UUID
+
+import numpy as np
+from psycopg import Connection
+
+from langchain_memrag.stores.base import IndexEntry, View
+from langchain_memrag.stores.postgres.codes import VIEW_NAMES
+from langchain_memrag.stores.postgres.database import Database
+from langchain_memrag.stores.postgres.dense import VectorTable, create_vector_table
+from langchain_memrag.stores.postgres.embedders import RegisteredEmbedder, probes_of
+from langchain_memrag.stores.postgres.pools import Row
+
+__all__ = ["Reembedding"]
+
+_BATCH = 128
+
+
+class Reembedding:
+    """The second table of vectors.
+
+    Args:
+        database: Where it is.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, name: str, width: int, probes: Sequence[Sequence[float]]) -> RegisteredEmbedder:
+        """Make the table of a new embedder, or go on with the one that was begun.
+
+        One that was begun for another embedder is dropped.
+        """
+        with self._database.transaction("begin to re-embed") as work:
+            connection = work.connection
+            connection.execute(
+                self._database.statement("LOCK TABLE {schema}.embedder IN SHARE ROW EXCLUSIVE MODE")
+            )
+            rows = connection.execute(
+                self._database.statement(
+                    "SELECT id, name, width, probes FROM {schema}.embedder WHERE state = 'building'"
+                )
+            ).fetchall()
+            found: RegisteredEmbedder | None = None
+            for row in cast("list[tuple[int, str, int, bytes]]", rows):
+                begun = RegisteredEmbedder(row[0], row[1], row[2], probes_of(row[3], row[2]))
+                if found is None and _alike(begun, name, width, probes):
+                    found = begun
+                else:
+                    self._drop(connection, begun.id)
+            return found or self._create(connection, name, width, probes)
+
+    def _create(
+        self, connection: Connection[Row], name: str, width: int, probes: Sequence[Sequence[float]]
+    ) -> RegisteredEmbedder:
+        packed = np.asarray(probes, dtype="<f4").tobytes()
+        row = connection.execute(
+            self._database.statement(
+                "INSERT INTO {schema}.embedder (name, width, probes, state) VALUES (%s, %s, %s, 'building')"
+                " RETURNING id"
+            ),
+            (name, width, packed),
+        ).fetchone()
+        ident = cast("tuple[int]", row)[0]
+        create_vector_table(self._database, connection, ident, width)
+        return RegisteredEmbedder(ident, name, width, probes_of(packed, width))
+
+    def missing(self, embedder: RegisteredEmbedder, after: tuple[int, UUID] | None) -> list[tuple[int, UUID]]:
+        """Records with an entry that has no vector of this embedder, in a fixed order, some at a time."""
+        start, record = after or (0, UUID(int=0))
+        with self._database.connection("look for what to embed") as connection:
+            rows = connection.execute(
+                self._database.statement(
+                    "SELECT DISTINCT i.space, i.record FROM {schema}.entry i WHERE NOT EXISTS ("
+                    " SELECT FROM {schema}.{table} v WHERE v.space = i.space AND v.view = i.view AND v.entry = i.id)"
+                    " AND (i.space, i.record) > (%s, %s) ORDER BY i.space, i.record LIMIT %s",
+                    table=f"vector_{embedder.id}",
+                ),
+                (start, record, _BATCH),
+            ).fetchall()
+        return [(cast("int", space), cast("UUID", ident)) for space, ident in rows]
+
+    def count_missing(self, embedder: RegisteredEmbedder) -> int:
+        """How many entries have no vector of this embedder."""
+        with self._database.connection("look for what to embed") as connection:
+            return self._count_missing(connection, embedder)
+
+    def _count_missing(self, connection: Connection[Row], embedder: RegisteredEmbedder) -> int:
+        row = connection.execute(
+            self._database.statement(
+                "SELECT count(*) FROM {schema}.entry i WHERE NOT EXISTS (SELECT FROM {schema}.{table} v"
+                " WHERE v.space = i.space AND v.view = i.view AND v.entry = i.id)",
+                table=f"vector_{embedder.id}",
+            )
+        ).fetchone()
+        return cast("tuple[int]", row)[0]
+
+    def write(
+        self, embedder: RegisteredEmbedder, space: int, entries: Mapping[tuple[UUID, View, int], IndexEntry]
+    ) -> None:
+        """Add vectors for entries that stand in the index and have none of this embedder yet."""
+        table = VectorTable(self._database, embedder.id, embedder.width)
+        for entry in entries.values():
+            if entry.vector is not None:
+                table.check(entry.vector)
+        with self._database.transaction("re-embed") as work:
+            # Whoever forgets takes this lock too: no vector is added for an entry that goes.
+            work.connection.execute(
+                self._database.statement("SELECT FROM {schema}.space WHERE id = %s FOR UPDATE"), (space,)
+            )
+            rows = work.connection.execute(
+                self._database.statement(
+                    "SELECT i.id, i.record, i.view, i.part FROM {schema}.entry i WHERE i.space = %s"
+                    " AND i.record = ANY(%s) AND NOT EXISTS (SELECT FROM {schema}.{table} v"
+                    "  WHERE v.space = i.space AND v.view = i.view AND v.entry = i.id)",
+                    table=table.name,
+                ),
+                (space, list({record for record, _, _ in entries})),
+            ).fetchall()
+            wanted = [
+                (ident, entries[key])
+                for ident, record, view, part in cast("list[tuple[int, UUID, int, int]]", rows)
+                if (key := (record, VIEW_NAMES[view], part)) in entries
+            ]
+            if wanted:
+                table.write(
+                    work.connection, space, [entry for _, entry in wanted], [ident for ident, _ in wanted]
+                )
+
+    def finish(self, embedder: RegisteredEmbedder) -> bool:
+        """Search by the new embedder from now on; false where it still lacks something."""
+        with self._database.transaction("finish re-embedding") as work:
+            connection = work.connection
+            # Nobody writes while it is looked whether all is there. A writer that waits here finds, once it
+            # goes on, that its embedder is not the active one any more, and leaves its turns pending.
+            connection.execute(self._database.statement("LOCK TABLE {schema}.space IN EXCLUSIVE MODE"))
+            if self._count_missing(connection, embedder):
+                return False
+            connection.execute(
+                self._database.statement(
+                    "UPDATE {schema}.embedder SET state = 'retired' WHERE state = 'active'"
+                )
+            )
+            connection.execute(
+                self._database.statement("UPDATE {schema}.embedder SET state = 'active' WHERE id = %s"),
+                (embedder.id,),
+            )
+            connection.execute(
+                self._database.statement("UPDATE {schema}.space SET generation = generation + 1")
+            )
+            # An engine keeps the vectors of each embedder apart, so it begins anew.
+            connection.execute(
+                self._database.statement(
+                    "INSERT INTO {schema}.pending (space, record, work, not_before)"
+                    " SELECT e.space, e.id, 'search', now() FROM {schema}.episode e"
+                    " WHERE EXISTS (SELECT FROM {schema}.engine WHERE role = 'search')"
+                    " ON CONFLICT (space, record, work) DO UPDATE SET attempts = 0, error = NULL"
+                )
+            )
+        return True
+
+    def retired(self) -> list[int]:
+        """Embedders that are not searched by any more."""
+        with self._database.connection("read the embedders") as connection:
+            rows = connection.execute(
+                self._database.statement(
+                    "SELECT id FROM {schema}.embedder WHERE state = 'retired' ORDER BY id"
+                )
+            ).fetchall()
+        return [cast("int", row[0]) for row in rows]
+
+    def drop(self, embedder: int) -> None:
+        """Drop the vectors of a retired embedder."""
+        with self._database.transaction("drop an embedder") as work:
+            self._drop(work.connection, embedder)
+
+    def _drop(self, connection: Connection[Row], embedder: int) -> None:
+        copies = connection.execute(
+            self._database.statement("DELETE FROM {schema}.ann WHERE embedder = %s RETURNING space"),
+            (embedder,),
+        ).fetchall()
+        for (space,) in copies:
+            connection.execute(
+                self._database.statement(
+                    "DROP TABLE IF EXISTS {schema}.{table}", table=f"vector_{embedder}_space_{space}"
+                )
+            )
+        connection.execute(
+            self._database.statement("DROP TABLE IF EXISTS {schema}.{table}", table=f"vector_{embedder}")
+        )
+        connection.execute(
+            self._database.statement("DELETE FROM {schema}.embedder WHERE id = %s"), (embedder,)
+        )
+
+
+def _alike(begun: RegisteredEmbedder, name: str, width: int, probes: Sequence[Sequence[float]]) -> bool:
+    if begun.name != name or begun.width != width:
+        return False
+    cosines = np.einsum("ij,ij->i", np.asarray(begun.probes), np.asarray(probes))
+    return bool((cosines >= _SAME).all())
+
+
+_SAME = 0.999
