@@ -20,6 +20,9 @@ BIGGEST_VALUE: Final = 1_000_000
 """Bytes of a value; what is larger is not kept."""
 
 
+_FORGOTTEN_SPACES: Final = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class CacheKey:
     """Under what a value is kept.
@@ -110,7 +113,7 @@ class ProcessCache(Cache):
         self._lock = threading.Lock()
         self._kept: OrderedDict[CacheKey, _Kept] = OrderedDict()
         self._spaces: dict[int, set[CacheKey]] = {}
-        self._forgotten: dict[int, float] = {}
+        self._forgotten: OrderedDict[int, float] = OrderedDict()
         self._bytes = 0
 
     def get(self, key: CacheKey) -> bytes | None:
@@ -144,6 +147,10 @@ class ProcessCache(Cache):
         """See `Cache.forget`."""
         with self._lock:
             self._forgotten[space] = float("inf") if stamp is None else stamp
+            self._forgotten.move_to_end(space)
+            # Whoever computed something before that is long done.
+            while len(self._forgotten) > _FORGOTTEN_SPACES:
+                self._forgotten.popitem(last=False)
             keys = list(self._spaces.get(space, ()))
             now = self._clock()
             living = sum(self._kept[key].until > now for key in keys)
