@@ -1,11 +1,15 @@
 """How long a recall takes in a memory of a given size, beside the least that it could take.
 
     python benchmarks/latency.py [--sizes 1000,10000,100000] [--others 1000,100] [--json FILE]
+    python benchmarks/latency.py --engines postgres,full --graph neo4j://... --cache redis://... [--search qdrant://...]
 
 One user of each size stands in one store with the other users, whose turns arrived between his. Questions
 are really embedded and never cached. The floor, measured in the same loop, is the embedding of the same
 question plus the faster of an exact and an HNSW search in bare SQL over as many vectors of the same kind.
 A second store with fewer others shows whether a user is slowed by strangers.
+
+`full` is the same memory opened with engines beside Postgres; both answer every question, in turns. The
+cached line is the same question asked again: kept in the process for `postgres`, on Redis for `full`.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from tables import percentiles, print_table, write_json
 from langchain_memrag import MemRAG, Scope, Turn
 from langchain_memrag.engine.local import LocalEmbeddings
 
-ENGINES = ("postgres",)
+ENGINES = ("postgres", "full")
 # What one call brings: a session of a stranger, a stretch of sessions of the user who is measured.
 STRANGERS_CALL = 20
 USERS_CALL = 200
@@ -41,6 +45,7 @@ class Timed:
     """What the loop saw of one user's recalls, in milliseconds."""
 
     recall: list[float] = field(default_factory=list)
+    cached: list[float] = field(default_factory=list)
     floors: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in FLOORS})
     steps: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     degraded: int = 0
@@ -59,9 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rates = _fill(store, options.sizes, options.others[0], options.per_other)
         floor = stack.enter_context(Floor(store, len(embeddings.embed_query("width"))))
         _fill_floor(floor, embeddings, options)
+        handles = _handles(stack, store, embeddings, options)
         for size in options.sizes:
-            timed = _measure(store.memory, floor, embeddings, size, asked, options.warm_up)
-            rows.append(_row(size, options.others[0], timed, rates[size]))
+            copied = _copied(handles, size)
+            measured = _measure(handles, floor, embeddings, size, asked, options.warm_up)
+            for engine, timed in measured.items():
+                rows.append(_row(size, engine, options.others[0], timed, rates[size]))
+                if engine in copied:
+                    rows[-1]["copied_per_s"] = copied[engine]
         if len(options.others) > 1:
             smallest = min(options.sizes)
             stores = {options.others[0]: store}
@@ -88,12 +98,45 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--queries", type=int, default=200, help="questions a size")
     parser.add_argument("--warm-up", type=int, default=20, help="questions before them that do not count")
     parser.add_argument("--sentences", type=int, default=400, help="real sentences behind the vectors")
-    parser.add_argument("--engines", type=lambda text: text.split(","), default=list(ENGINES))
+    parser.add_argument("--engines", type=lambda text: text.split(","), default=["postgres"])
+    for role, engine in (("search", "Qdrant"), ("graph", "Neo4j"), ("cache", "Redis")):
+        parser.add_argument(f"--{role}", metavar="URL", help=f"of {engine}, for `full`")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the milliseconds here")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.engines) - set(ENGINES)):
         parser.error(f"unknown engine {', '.join(unknown)}; known: {', '.join(ENGINES)}")
+    if "full" in options.engines and not (options.search or options.graph or options.cache):
+        parser.error("full needs the URL of an engine: --search, --graph or --cache")
     return options
+
+
+def _handles(
+    stack: ExitStack, store: Throwaway, embeddings: NoisyEmbeddings, options: argparse.Namespace
+) -> dict[str, MemRAG]:
+    """The memory, opened once for each way to run it."""
+    engines: dict[str, dict[str, str]] = {"postgres": {}}
+    if "full" in options.engines:
+        named = {"search": options.search, "graph": options.graph, "cache": options.cache}
+        engines["full"] = {role: url for role, url in named.items() if url}
+    return {
+        name: stack.enter_context(
+            MemRAG.open(store.folder, embeddings=embeddings, background=False, **urls)  # type: ignore[arg-type]
+        )
+        for name, urls in engines.items()
+        if name in options.engines
+    }
+
+
+def _copied(handles: Mapping[str, MemRAG], size: int) -> dict[str, int]:
+    """Bring one user to the engines; returns how many turns a second."""
+    if "full" not in handles:
+        return {}
+    begun = time.monotonic()
+    if left := handles["full"].flush(Scope(_user(size))):
+        raise RuntimeError(f"{left} turns could not be copied")
+    spent = time.monotonic() - begun
+    _say(f"{size} turns copied in {spent:.0f} s")
+    return {"full": round(size / spent)}
 
 
 def _user(size: int) -> str:
@@ -143,22 +186,24 @@ def _fill_floor(floor: Floor, embeddings: NoisyEmbeddings, options: argparse.Nam
 
 
 def _measure(
-    memory: MemRAG,
+    handles: Mapping[str, MemRAG],
     floor: Floor,
     embeddings: NoisyEmbeddings,
     size: int,
     asked: Sequence[str],
     warm_up: int,
-) -> Timed:
-    timed = Timed()
+) -> dict[str, Timed]:
+    timed = {name: Timed() for name in handles}
     for number, question in enumerate(asked):
-        keep = timed if number >= warm_up else Timed()
-        # Each goes first as often as the other, so that neither finds the caches warmer.
-        if number % 2:
-            _time_recall(memory, size, question, keep)
-        _time_floor(floor, embeddings, size, question, keep)
-        if not number % 2:
-            _time_recall(memory, size, question, keep)
+        keep = timed if number >= warm_up else {name: Timed() for name in handles}
+        # Each goes first as often as the others, so that none finds the caches warmer.
+        turns: list[str | None] = [*handles, None]
+        for name in turns[number % len(turns) :] + turns[: number % len(turns)]:
+            if name is not None:
+                _time_recall(handles[name], size, question, keep[name])
+                _time_cached(handles[name], size, question, keep[name])
+            else:
+                _time_floor(floor, embeddings, size, question, list(keep.values()))
     return timed
 
 
@@ -166,19 +211,32 @@ def _time_recall(memory: MemRAG, size: int, question: str, timed: Timed) -> None
     begun = time.perf_counter()
     recall = memory.recall(question, Scope(_user(size)))
     timed.recall.append(_milliseconds(begun))
+    if recall.cached:
+        raise RuntimeError("a question was asked before: its time means nothing")
     timed.degraded += bool(recall.degraded)
     for step, spent in recall.timings.items():
         timed.steps[step].append(spent)
 
 
-def _time_floor(floor: Floor, embeddings: NoisyEmbeddings, size: int, question: str, timed: Timed) -> None:
+def _time_cached(memory: MemRAG, size: int, question: str, timed: Timed) -> None:
+    begun = time.perf_counter()
+    recall = memory.recall(question, Scope(_user(size)))
+    if recall.cached:
+        timed.cached.append(_milliseconds(begun))
+
+
+def _time_floor(
+    floor: Floor, embeddings: NoisyEmbeddings, size: int, question: str, measured: Sequence[Timed]
+) -> None:
     begun = time.perf_counter()
     vector = embeddings.embed_query(question)
     embedding = _milliseconds(begun)
     for kind in FLOORS:
         begun = time.perf_counter()
         floor.nearest(kind, size, vector)
-        timed.floors[kind].append(embedding + _milliseconds(begun))
+        spent = embedding + _milliseconds(begun)
+        for timed in measured:
+            timed.floors[kind].append(spent)
 
 
 def _milliseconds(begun: float) -> float:
@@ -199,14 +257,15 @@ def _compare(
     ]
 
 
-def _row(size: int, others: int, timed: Timed, rate: float) -> dict[str, object]:
+def _row(size: int, engine: str, others: int, timed: Timed, rate: float) -> dict[str, object]:
     fastest = min(timed.floors, key=lambda kind: median(timed.floors[kind]))
     recall, floor = percentiles(timed.recall), percentiles(timed.floors[fastest])
     return {
         "size": size,
-        "engine": "postgres",
+        "engine": engine,
         "others": others,
         "recall": recall,
+        "cached": percentiles(timed.cached) if timed.cached else None,
         "floor": floor,
         "floor_by": fastest,
         "ratio": round(recall["p50"] / floor["p50"], 2),
@@ -217,12 +276,25 @@ def _row(size: int, others: int, timed: Timed, rate: float) -> dict[str, object]
 
 
 def _print(rows: Sequence[Mapping[str, object]], neighbours: Sequence[Mapping[str, object]]) -> None:
-    header = ["episodes", "recall p50", "p95", "p99", "floor p50", "by", "ratio", "degraded", "written/s"]
+    header = [
+        "episodes",
+        "engines",
+        "recall p50",
+        "p95",
+        "p99",
+        "cached p50",
+        "p95",
+        "floor p50",
+        "by",
+        "ratio",
+    ]
+    header += ["degraded", "written/s"]
     print_table(
         "Recall, milliseconds",
         header,
         [
-            [str(row["size"]), *_cells(row["recall"]), *_cells(row["floor"])[:1], str(row["floor_by"]),
+            [str(row["size"]), str(row["engine"]), *_cells(row["recall"]),
+             *(_cells(row["cached"])[:2] or ["-", "-"]), *_cells(row["floor"])[:1], str(row["floor_by"]),
              str(row["ratio"]), str(row["degraded"]), str(row["write_per_s"])]
             for row in rows
         ],
@@ -230,8 +302,15 @@ def _print(rows: Sequence[Mapping[str, object]], neighbours: Sequence[Mapping[st
     steps = list(dict.fromkeys(step for row in rows for step in _mapping(row["steps"])))
     print_table(
         "Where the time goes: median milliseconds a step",
-        ["episodes", *steps],
-        [[str(row["size"]), *(str(_mapping(row["steps"]).get(step, "-")) for step in steps)] for row in rows],
+        ["episodes", "engines", *steps],
+        [
+            [
+                str(row["size"]),
+                str(row["engine"]),
+                *(str(_mapping(row["steps"]).get(step, "-")) for step in steps),
+            ]
+            for row in rows
+        ],
     )
     if neighbours:
         print_table(

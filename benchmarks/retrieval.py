@@ -44,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = stack.enter_context(
             tempfile.TemporaryDirectory(prefix="memrag-bench-", ignore_cleanup_errors=True)
         )
-        memory = stack.enter_context(MemRAG.open(folder, embeddings=embeddings, background=False))
+        memory = stack.enter_context(
+            MemRAG.open(folder, embeddings=embeddings, background=False, cache="none")
+        )
         filled = []
         for name in options.sets or find_sets(options.data):
             data = load_set(options.data, name)
@@ -53,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for system, rankings in rank_baselines(data, embeddings).items()
             }
             filled.append(_run_product(memory, data, results))
+            _save(options.json, results)
+        if options.search or options.graph:
+            _run_engines(folder, embeddings, filled, results, options)
             _save(options.json, results)
         if options.ablate and not options.quick:
             _ablate(folder, embeddings, filled, results)
@@ -71,6 +76,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--ablate", action=argparse.BooleanOptionalAction, default=True, help="take parts out"
     )
+    parser.add_argument("--search", metavar="URL", help="ask Qdrant there, too")
+    parser.add_argument("--graph", metavar="URL", help="ask Neo4j there, too")
     parser.add_argument("--quick", action="store_true", help="no ablations")
     parser.add_argument(
         "--cache",
@@ -107,6 +114,24 @@ def _run_product(memory: MemRAG, data: RetrievalSet, results: Results) -> Filled
         notes.append(f"{degraded} recalls degraded")
     print(f"{data.name}: {', '.join(notes)}", file=sys.stderr, flush=True)
     return filled
+
+
+def _run_engines(
+    folder: str,
+    embeddings: CachedEmbeddings,
+    filled: Sequence[Filled],
+    results: Results,
+    options: argparse.Namespace,
+) -> None:
+    """The same memory once more, with engines beside Postgres: they must find the same."""
+    named = {role: url for role, url in (("search", options.search), ("graph", options.graph)) if url}
+    with MemRAG.open(folder, embeddings=embeddings, background=False, cache="none", **named) as memory:
+        if left := memory.flush():
+            raise RuntimeError(f"{left} turns could not be copied")
+        for one in filled:
+            rankings, degraded = rank(memory, one)
+            results[one.data.name][f"memrag+{'+'.join(named)}"] = score(one.data.questions, rankings)
+            print(f"{one.data.name}: {degraded} recalls degraded", file=sys.stderr, flush=True)
 
 
 def _ablate(folder: str, embeddings: CachedEmbeddings, filled: Sequence[Filled], results: Results) -> None:

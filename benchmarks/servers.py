@@ -23,10 +23,12 @@ class Throwaway:
 
     Attributes:
         url: Its server.
+        folder: Where it is; more handles may be opened on it.
     """
 
     memory: MemRAG
     url: str
+    folder: Path
 
 
 @contextmanager
@@ -35,9 +37,9 @@ def throwaway(embeddings: Embeddings) -> Iterator[Throwaway]:
     with (
         tempfile.TemporaryDirectory(prefix="memrag-bench-", ignore_cleanup_errors=True) as folder,
         EmbeddedPostgres.open(Path(folder) / "data") as server,
-        MemRAG.open(Path(folder) / "data", embeddings=embeddings, background=False) as memory,
+        MemRAG.open(Path(folder) / "data", embeddings=embeddings, background=False, cache="none") as memory,
     ):
-        yield Throwaway(memory, server.url)
+        yield Throwaway(memory, server.url, Path(folder) / "data")
 
 
 def connect(store: Throwaway) -> psycopg.Connection[tuple[object, ...]]:

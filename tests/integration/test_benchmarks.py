@@ -125,6 +125,16 @@ def test_retrieval_writes_a_score_for_every_system_of_every_set(data: Path, tmp_
 
 
 @needs(*EMBEDDED, *RANKED)
+def test_retrieval_asks_other_engines_too_and_they_find_the_same(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "retrieval.json"
+    cache = ("--cache", tmp_path / "vectors")
+    done = run("retrieval.py", data, "--quick", "--search", "qdrant://:memory:", "--json", out, *cache)
+    for systems in result(out, done)["sets"].values():
+        assert systems["memrag+search"] == systems["memrag"]
+    assert "0 recalls degraded" in done.stderr
+
+
+@needs(*EMBEDDED, *RANKED)
 def test_retrieval_runs_the_sets_it_is_told(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "retrieval.json"
     done = run(
@@ -158,7 +168,29 @@ def test_latency_writes_a_row_for_every_size(tmp_path: Path) -> None:
         assert row["write_per_s"] > 0
         for side in ("recall", "floor"):
             assert 0 < row[side]["p50"] <= row[side]["p95"] <= row[side]["p99"]
+        assert row["cached"]["p50"] > 0
     assert [row["others"] for row in found["neighbours"]] == [3, 2]
+
+
+@needs(*EMBEDDED)
+def test_latency_measures_engines_beside_postgres_in_the_same_run(tmp_path: Path, redis_url: str) -> None:
+    out = tmp_path / "latency.json"
+    few = ("--others", "2", "--per-other", 20, "--queries", 3, "--warm-up", 1, "--sentences", 16)
+    engines = ("--engines", "postgres,full", "--search", "qdrant://:memory:", "--cache", redis_url)
+    found = result(out, run("latency.py", "--sizes", "40", *few, *engines, "--json", out))
+    assert [(row["size"], row["engine"]) for row in found["rows"]] == [(40, "postgres"), (40, "full")]
+    for row in found["rows"]:
+        assert row["degraded"] == 0
+        assert row["recall"]["p50"] > 0
+        assert row["cached"]["p50"] > 0
+    assert found["rows"][1]["copied_per_s"] > 0
+
+
+@needs(*EMBEDDED)
+def test_latency_needs_to_know_where_the_engines_are() -> None:
+    done = run("latency.py", "--engines", "postgres,full")
+    assert done.returncode == 2
+    assert "--graph" in done.stderr
 
 
 @needs(*EMBEDDED)
