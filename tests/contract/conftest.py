@@ -8,6 +8,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from langchain_memrag.stores.postgres.database import Database
+from tests.integration.conftest import guarded  # noqa: F401 - a server over TCP with a password
 
 
 @pytest.fixture
