@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from langchain_memrag.cli.output import console, note, say, say_json
 from langchain_memrag.cli.running import Exit, opened, reporting
 from langchain_memrag.records import Scope
+from langchain_memrag.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +105,13 @@ def reembed(
     hint = "The old vectors are whole; run it again to go on."
     with reporting(hint), opened(data, embeds=False) as memrag, _bar("entries") as show:
         moved = memrag.maintenance.reembed(embeddings, progress=show)
-        dropped = memrag.maintenance.drop_retired() if moved and drop_old else 0
+    # Opened anew, it knows the new embedder: an engine keeps the vectors of each apart.
+    hint = "The memory has moved; run it again to fill the engines."
+    with reporting(hint), opened(data, embeds=False) as memrag:
+        if read_settings().search is not None:
+            with _bar("records to copy") as show:
+                memrag.maintenance.reindex(None, ["search"], resume=True, progress=show)
+        dropped = memrag.maintenance.drop_retired() if drop_old else 0
     if as_json:
         say_json({"moved": moved, "dropped": dropped})
     else:

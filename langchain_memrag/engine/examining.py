@@ -119,6 +119,8 @@ class Examiner:
                 # Marked first, so that recall asks Postgres while the copy is made anew.
                 self._marks.mark(own.role, self._clock(), space=space)
                 own.erase(space, None)
+                # And again: another process may have copied in between, and what it copied was erased.
+                self._marks.mark(own.role, self._clock(), space=space)
         heal()
 
     def _vectors(self) -> str | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 import procrastinate
-from procrastinate.exceptions import ConnectorException
+from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job as QueuedJob
 
 from langchain_memrag.errors import NotFoundError, StoreUnavailableError
@@ -17,8 +17,8 @@ from langchain_memrag.stores.postgres.database import Database
 
 __all__ = ["JobList"]
 
-_ENDED: Final = ("failed", "cancelled", "aborted")
-"""What does not run any more, and would not by itself."""
+_FAILED: Final = "failed"
+"""What would not run again by itself. Jobs of ours are never cancelled."""
 
 
 class JobList:
@@ -44,14 +44,19 @@ class JobList:
         """Run a job again that ended without success.
 
         Raises:
-            NotFoundError: There is no such job, or it waits or runs anyway.
+            NotFoundError: There is no such job, or it waits or runs anyway, or another one does.
             StoreUnavailableError: The database cannot be reached.
         """
         with self._manager("retry a job") as manager:
-            found = [one for one in manager.list_jobs(id=ident) if one.status in _ENDED]
+            found = [one for one in manager.list_jobs(id=ident) if one.status == _FAILED]
             if not found:
-                raise NotFoundError(f"there is no job {ident} that has ended; `memrag jobs list` shows them")
-            manager.retry_job_by_id(ident, retry_at=now)
+                raise NotFoundError(f"there is no job {ident} that failed; `memrag jobs list` shows them")
+            try:
+                manager.retry_job_by_id(ident, retry_at=now)
+            except UniqueViolation:
+                raise NotFoundError(
+                    f"another job for the work of job {ident} waits already; drop this one"
+                ) from None
 
     def drop(self, ident: int) -> None:
         """Remove a job that does not run.

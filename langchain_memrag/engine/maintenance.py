@@ -136,7 +136,14 @@ class Maintenance:
         return drive(self._reembedder.move(progress=progress, stop=stop), target)
 
     def drop_retired(self) -> int:
-        """Drop the vectors of embedders that the memory has moved away from; returns of how many."""
+        """Drop the vectors of embedders that the memory has moved away from; returns of how many.
+
+        Raises:
+            ConfigurationError: The engine of the search index, which holds some too, was not named.
+            StoreUnavailableError: It is away.
+        """
+        if self._beside.search is None and "search" in self._marks.engines():
+            raise ConfigurationError("the engine for search holds old vectors, too: give search=...")
 
         def drop_copy(embedder: int) -> None:
             if self._beside.search is not None:

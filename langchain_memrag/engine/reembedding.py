@@ -27,6 +27,19 @@ __all__ = ["Reembedder"]
 _BEFORE_ANYTHING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class _Tally:
+    """How many entries are done; more may be written meanwhile than there were."""
+
+    def __init__(self, total: int, progress: Progress) -> None:
+        self._total = total
+        self._progress = progress
+        self._done = 0
+
+    def add(self, count: int) -> None:
+        self._done = min(self._total, self._done + count)
+        self._progress(self._done, self._total)
+
+
 class Reembedder:
     """Moves a memory to another embedder.
 
@@ -80,19 +93,25 @@ class Reembedder:
             )
         target = self._vectors.begin(seen.name, seen.width, seen.probes)
         total = self._vectors.count_missing(target)
-        progress(0, total)
+        tally = _Tally(total, progress)
+        tally.add(0)
+        stuck: frozenset[UUID] = frozenset()
         while not stop():
-            before = self._vectors.count_missing(target)
-            whole = yield from self._round(target, progress, total, stop)
-            if whole and self._vectors.finish(target):
+            left = yield from self._round(target, tally, stop)
+            if left is None:
+                return False
+            if not left and self._vectors.finish(target):
                 progress(total, total)
                 return True
-            if whole and before and self._vectors.count_missing(target) >= before:
+            # What is left once may just have been written; what is left twice will be the next time, too.
+            if stuck & left:
                 raise StoreError(
-                    f"{before} entries cannot be rendered; run `memrag reindex --engine postgres` first",
+                    f"{len(stuck & left)} turns were indexed in a way that this memory does not know; "
+                    "run `memrag reindex --engine postgres` first",
                     engine="postgres",
                     operation="reembed",
                 )
+            stuck = left
         return False
 
     def drop_retired(self, drop_copy: Callable[[int], None]) -> int:
@@ -108,28 +127,33 @@ class Reembedder:
         return len(retired)
 
     def _round(
-        self, target: RegisteredEmbedder, progress: Progress, total: int, stop: Callable[[], bool]
-    ) -> Flow[bool]:
-        """Go once over what is missing; tells whether it came to the end."""
+        self, target: RegisteredEmbedder, tally: _Tally, stop: Callable[[], bool]
+    ) -> Flow[frozenset[UUID] | None]:
+        """Go once over what is missing; gives the turns that still lack some, `None` if it was stopped."""
         after: tuple[int, UUID] | None = None
+        left: frozenset[UUID] = frozenset()
         while not stop():
             waiting = self._vectors.missing(target, after)
             if not waiting:
-                return True
+                return left
             after = waiting[-1]
             for space, group in groupby(waiting, key=lambda one: one[0]):
-                yield from self._embed(target, space, [record for _, record in group])
-            progress(max(0, total - self._vectors.count_missing(target)), total)
-        return False
+                count, lacking = yield from self._embed(target, space, [record for _, record in group])
+                tally.add(count)
+                left |= lacking
+        return None
 
-    def _embed(self, target: RegisteredEmbedder, space: int, records: list[UUID]) -> Flow[None]:
+    def _embed(
+        self, target: RegisteredEmbedder, space: int, records: list[UUID]
+    ) -> Flow[tuple[int, frozenset[UUID]]]:
         # What has expired, and is not erased yet, has entries too.
         read = self._episodes.to_index(space, records, _BEFORE_ANYTHING)
         views = [view for pair in read for view in view_texts(*pair, self._recipe)]
-        if not views:
-            return
+        # Without any they were forgotten in this moment, or are left over.
         reply = yield Documents(tuple(view.text for view in views))
-        if not reply.vectors:
+        if reply.refusal is not None:
+            raise reply.refusal
+        if views and not reply.vectors:
             raise StoreError(
                 f"the new embedder failed ({reply.failure}); run it again to go on",
                 engine="embedder",
@@ -139,4 +163,4 @@ class Reembedder:
             (view.episode.id, view.view, view.part): entry_of(view, space, vector, self._recipe)
             for view, vector in zip(views, reply.vectors, strict=True)
         }
-        self._vectors.write(target, space, entries)
+        return self._vectors.write(target, space, records, entries)

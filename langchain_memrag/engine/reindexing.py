@@ -92,10 +92,14 @@ class Reindexer:
                 else:
                     self._marks.mark(role, now, space=space)
         total = self._left(wanted, space)
-        progress(0, total)
+        done = 0
+        progress(done, total)
 
         def report() -> None:
-            progress(max(0, total - self._left(wanted, space)), total)
+            # What is written meanwhile is left, too, and must not turn the bar back.
+            nonlocal done
+            done = max(done, total - self._left(wanted, space))
+            progress(done, total)
 
         yield from self._upkeep.heal_space(space, stop=stop, report=report)
         return self._left(wanted, space)
@@ -109,10 +113,13 @@ class Reindexer:
             if role != "postgres" and role not in there:
                 raise ConfigurationError(f"reindex: no engine was named for {role}; give {role}=...")
         for own in self._beside.copies:
-            if own.role in wanted and not own.projection.answers():
+            if own.role not in wanted:
+                continue
+            if not own.projection.answers():
                 raise StoreUnavailableError(
                     "it does not answer", engine=own.projection.engine, operation="reindex"
                 )
+            own.projection.server.version()
         return wanted
 
     def _left(self, roles: Sequence[IndexRole], space: int | None) -> int:

@@ -61,7 +61,10 @@ MEMORY: Final = "MATCH (m:{ns}Memory) RETURN m.id AS id"
 ADOPT: Final = "MERGE (m:{ns}Memory {{one: true}}) ON CREATE SET m.id = $memory RETURN m.id AS id"
 
 # Writers of one space go one after the other: nothing is counted wrong, and nobody waits in a circle.
-LOCK: Final = "MERGE (s:{ns}Space {{space: $space}}) SET s.writes = coalesce(s.writes, 0) + 1"
+LOCK: Final = (
+    "MERGE (s:{ns}Space {{space: $space}}) SET s.writes = coalesce(s.writes, 0) + 1"
+    " RETURN EXISTS {{ MATCH (:{ns}Memory) }} AS known"
+)
 
 ENTITIES: Final = (
     "UNWIND $keys AS key MATCH (e:{ns}Entity {{space: $space, key: key}}) WHERE e.mentions > 0"
@@ -149,9 +152,10 @@ NEIGHBOURS: Final = (
     " ORDER BY weight DESC, source, target, type, predicate"
 )
 
+# The relations that are walked, not their statements: what is missing must be missed.
 COUNTS: Final = (
     "RETURN COUNT {{ MATCH (e:{ns}Entity {{space: $space}}) WHERE e.mentions > 0 }} AS entities,"
-    " COUNT {{ MATCH (:{ns}Statement {{space: $space}}) }} AS relations"
+    f" COUNT {{{{ MATCH (:{{ns}}Entity {{{{space: $space}}}})-[:{_TYPES}]->() }}}} AS relations"
 )
 
 COUNT_OF: Final = (

@@ -22,7 +22,7 @@ from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.narrowing import UNEXPIRED, Permitted, conditions, parameters
 from langchain_memrag.stores.postgres.pools import Row
 
-__all__ = ["VectorTable", "create_vector_table", "vector_tables"]
+__all__ = ["VectorTable", "check_width", "create_vector_table", "vector_tables"]
 
 WIDEST: Final = 16_000
 WIDEST_COVERED: Final = 1_280
@@ -42,8 +42,7 @@ def create_vector_table(database: Database, connection: Connection[Row], embedde
     Raises:
         ConfigurationError: No column can hold vectors of this width.
     """
-    if not 1 <= width <= WIDEST:
-        raise ConfigurationError(f"vectors may have 1 to {WIDEST:,} dimensions, not {width:,}")
+    check_width(width)
     table = f"vector_{embedder}"
     dimensions = str(int(width))
     covered = width <= WIDEST_COVERED
@@ -67,6 +66,16 @@ def create_vector_table(database: Database, connection: Connection[Row], embedde
         " (autovacuum_vacuum_insert_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0.02)",
     ):
         connection.execute(database.statement(template, table=table, index=f"{table}_cover"))
+
+
+def check_width(width: int) -> None:
+    """See that a column can hold vectors of a width.
+
+    Raises:
+        ConfigurationError: None can.
+    """
+    if not 1 <= width <= WIDEST:
+        raise ConfigurationError(f"vectors may have 1 to {WIDEST:,} dimensions, not {width:,}")
 
 
 def vector_tables(database: Database, connection: Connection[Row]) -> list[str]:

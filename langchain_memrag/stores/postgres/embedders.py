@@ -11,6 +11,7 @@ from psycopg import Connection
 
 from langchain_memrag.errors import StoreError
 from langchain_memrag.stores.postgres.database import Database
+from langchain_memrag.stores.postgres.dense import check_width
 from langchain_memrag.stores.postgres.pools import Row
 
 __all__ = ["EmbedderRegistry", "RegisteredEmbedder", "probes_of"]
@@ -62,7 +63,11 @@ class EmbedderRegistry:
         """Make an embedder the active one, unless another process was faster; then that one is returned.
 
         What is stored already is marked to be indexed again, so that it gets vectors too.
+
+        Raises:
+            ConfigurationError: No table can hold vectors of this width.
         """
+        check_width(width)
         packed = np.asarray(probes, dtype="<f4").tobytes()
         with self._database.transaction("register the embedder") as work:
             row = work.connection.execute(

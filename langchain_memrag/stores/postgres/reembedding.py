@@ -13,10 +13,11 @@ from uuid import UUID
 import numpy as np
 from psycopg import Connection
 
+from langchain_memrag.errors import StoreError
 from langchain_memrag.stores.base import IndexEntry, View
 from langchain_memrag.stores.postgres.codes import VIEW_NAMES
 from langchain_memrag.stores.postgres.database import Database
-from langchain_memrag.stores.postgres.dense import VectorTable, create_vector_table
+from langchain_memrag.stores.postgres.dense import VectorTable, check_width, create_vector_table
 from langchain_memrag.stores.postgres.embedders import RegisteredEmbedder, probes_of
 from langchain_memrag.stores.postgres.pools import Row
 
@@ -39,25 +40,37 @@ class Reembedding:
         """Make the table of a new embedder, or go on with the one that was begun.
 
         One that was begun for another embedder is dropped.
+
+        Raises:
+            ConfigurationError: No table can hold vectors of this width.
         """
+        check_width(width)
         with self._database.transaction("begin to re-embed") as work:
             connection = work.connection
-            connection.execute(
-                self._database.statement("LOCK TABLE {schema}.embedder IN SHARE ROW EXCLUSIVE MODE")
-            )
+            self._lock(connection)
             rows = connection.execute(
                 self._database.statement(
-                    "SELECT id, name, width, probes FROM {schema}.embedder WHERE state = 'building'"
+                    "SELECT id, name, width, probes, state FROM {schema}.embedder"
+                    " WHERE state IN ('active', 'building') ORDER BY state"
                 )
             ).fetchall()
             found: RegisteredEmbedder | None = None
-            for row in cast("list[tuple[int, str, int, bytes]]", rows):
-                begun = RegisteredEmbedder(row[0], row[1], row[2], probes_of(row[3], row[2]))
+            for ident, its_name, its_width, packed, state in cast(
+                "list[tuple[int, str, int, bytes, str]]", rows
+            ):
+                begun = RegisteredEmbedder(ident, its_name, its_width, probes_of(packed, its_width))
+                # Another process may have come to the end of the same move in between.
                 if found is None and _alike(begun, name, width, probes):
                     found = begun
-                else:
+                elif state == "building":
                     self._drop(connection, begun.id)
             return found or self._create(connection, name, width, probes)
+
+    def _lock(self, connection: Connection[Row]) -> None:
+        """Let one process at a time change which embedders there are; everybody may read."""
+        connection.execute(
+            self._database.statement("LOCK TABLE {schema}.embedder IN SHARE ROW EXCLUSIVE MODE")
+        )
 
     def _create(
         self, connection: Connection[Row], name: str, width: int, probes: Sequence[Sequence[float]]
@@ -105,9 +118,23 @@ class Reembedding:
         return cast("tuple[int]", row)[0]
 
     def write(
-        self, embedder: RegisteredEmbedder, space: int, entries: Mapping[tuple[UUID, View, int], IndexEntry]
-    ) -> None:
-        """Add vectors for entries that stand in the index and have none of this embedder yet."""
+        self,
+        embedder: RegisteredEmbedder,
+        space: int,
+        records: Sequence[UUID],
+        entries: Mapping[tuple[UUID, View, int], IndexEntry],
+    ) -> tuple[int, frozenset[UUID]]:
+        """Add vectors for entries that stand in the index and have none of this embedder yet.
+
+        Args:
+            embedder: Whose vectors they are.
+            space: Whose records they are.
+            records: Which; all of their entries are to be among those given.
+            entries: With their vectors, by record, view and part.
+
+        Returns:
+            How many vectors were added, and the records with an entry that is not among those given.
+        """
         table = VectorTable(self._database, embedder.id, embedder.width)
         for entry in entries.values():
             if entry.vector is not None:
@@ -124,22 +151,37 @@ class Reembedding:
                     "  WHERE v.space = i.space AND v.view = i.view AND v.entry = i.id)",
                     table=table.name,
                 ),
-                (space, list({record for record, _, _ in entries})),
+                (space, list(records)),
             ).fetchall()
-            wanted = [
-                (ident, entries[key])
+            lacking = {
+                ident: (record, VIEW_NAMES[view], part)
                 for ident, record, view, part in cast("list[tuple[int, UUID, int, int]]", rows)
-                if (key := (record, VIEW_NAMES[view], part)) in entries
-            ]
+            }
+            wanted = {ident: entries[key] for ident, key in lacking.items() if key in entries}
             if wanted:
-                table.write(
-                    work.connection, space, [entry for _, entry in wanted], [ident for ident, _ in wanted]
-                )
+                table.write(work.connection, space, list(wanted.values()), list(wanted))
+        return len(wanted), frozenset(key[0] for key in lacking.values() if key not in entries)
 
     def finish(self, embedder: RegisteredEmbedder) -> bool:
-        """Search by the new embedder from now on; false where it still lacks something."""
+        """Search by the new embedder from now on; false where it still lacks something.
+
+        Raises:
+            StoreError: Another process began to move to yet another embedder.
+        """
         with self._database.transaction("finish re-embedding") as work:
             connection = work.connection
+            self._lock(connection)
+            row = connection.execute(
+                self._database.statement("SELECT state FROM {schema}.embedder WHERE id = %s"), (embedder.id,)
+            ).fetchone()
+            if row is None or row[0] == "retired":
+                raise StoreError(
+                    "another process moved to another embedder meanwhile",
+                    engine="postgres",
+                    operation="reembed",
+                )
+            if row[0] == "active":
+                return True
             # Nobody writes while it is looked whether all is there. A writer that waits here finds, once it
             # goes on, that its embedder is not the active one any more, and leaves its turns pending.
             connection.execute(self._database.statement("LOCK TABLE {schema}.space IN EXCLUSIVE MODE"))
@@ -181,9 +223,12 @@ class Reembedding:
     def drop(self, embedder: int) -> None:
         """Drop the vectors of a retired embedder."""
         with self._database.transaction("drop an embedder") as work:
+            self._lock(work.connection)
             self._drop(work.connection, embedder)
 
     def _drop(self, connection: Connection[Row], embedder: int) -> None:
+        # Who removes entries reads which tables there are under the lock of a space: none goes before his eyes.
+        connection.execute(self._database.statement("LOCK TABLE {schema}.space IN EXCLUSIVE MODE"))
         copies = connection.execute(
             self._database.statement("DELETE FROM {schema}.ann WHERE embedder = %s RETURNING space"),
             (embedder,),
