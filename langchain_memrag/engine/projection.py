@@ -113,6 +113,14 @@ class Projection(Generic[S]):
         self._breaker.worked()
         return result
 
+    def check(self, operation: str) -> None:
+        """See that it is not known to be away, without asking it.
+
+        Raises:
+            StoreUnavailableError: It did not answer, and has not been seen since.
+        """
+        self._breaker.check(operation)
+
     def meet(self, operation: str) -> bool:
         """See that the engine knows this memory; tells whether it did.
 
@@ -126,6 +134,8 @@ class Projection(Generic[S]):
         with self._lock:
             if self._met.is_set():
                 return True
+            # Whoever was before us here may have found out that it is away.
+            self._breaker.check(operation)
             if self._memory is None:
                 self._memory = self._projections.memory()
             memory = self._memory

@@ -75,12 +75,12 @@ class Searching:
         self, signals: Sequence[Signal], where: SearchFilter, timeout: float, behind: Behind
     ) -> Answer[list[list[RawHit]]]:
         """See `SearchIndex.search`."""
-        other = None if "search" in behind else self._other_search
 
         def ask(store: SearchIndex, seconds: float) -> list[list[RawHit]]:
             return store.search(signals, where, timeout=seconds)
 
-        return _answered(other, self._indexing.search, ask, timeout, "search")
+        asked = _Asked(self._other_search, "search", "search" in behind)
+        return _answered(asked, self._indexing.search, ask, timeout)
 
     def expand(
         self,
@@ -93,22 +93,38 @@ class Searching:
         limit: int,
     ) -> Answer[list[GraphFind]]:
         """See `GraphStore.expand`."""
-        other = None if "graph" in behind else self._other_graph
 
         def ask(store: GraphStore, seconds: float) -> list[GraphFind]:
             return store.expand(where, seeds, hops=hops, limit=limit, timeout=seconds)
 
-        return _answered(other, self._graph, ask, timeout, "walk the graph")
+        asked = _Asked(self._other_graph, "walk the graph", "graph" in behind)
+        return _answered(asked, self._graph, ask, timeout)
 
 
-def _answered(
-    other: Projection[S] | None, own: S, ask: Callable[[S, float], R], timeout: float, operation: str
-) -> Answer[R]:
+@dataclass(frozen=True, slots=True)
+class _Asked(Generic[S]):
+    """The engine that was named for a role, if there is one.
+
+    Attributes:
+        behind: Whether it does not hold all of the space.
+    """
+
+    engine: Projection[S] | None
+    operation: str
+    behind: bool
+
+
+def _answered(asked: _Asked[S], own: S, ask: Callable[[S, float], R], timeout: float) -> Answer[R]:
+    other = asked.engine
     if other is None:
         return Answer(ask(own, timeout))
     started = time.monotonic()
     try:
-        return Answer(other.use(operation, lambda store: ask(store, timeout * SHARE), reads=True))
+        if not asked.behind:
+            return Answer(other.use(asked.operation, lambda store: ask(store, timeout * SHARE), reads=True))
+        # It is behind for a moment after every write; only one that is away is worth a word.
+        other.check(asked.operation)
+        missing = ""
     except StoreError as error:
         missing = f"{error.engine}: {type(error).__name__}; postgres answered instead"
     left = timeout - (time.monotonic() - started)

@@ -102,6 +102,10 @@ class Neo4jConnection:
                 self._run("make constraints", self._statement(statement, {}), self._options.timeout)
             self._prepared.set()
 
+    def prepare_anew(self) -> None:
+        """Make the constraints with the next write: whatever lost its data lost them too."""
+        self._prepared.clear()
+
     def read(self, operation: str, statement: str, **values: object) -> list[Row]:
         """Run a statement that changes nothing, again where the connection broke.
 

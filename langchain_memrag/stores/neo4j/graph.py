@@ -9,7 +9,7 @@ from uuid import UUID
 
 import neo4j
 
-from langchain_memrag.errors import ConfigurationError
+from langchain_memrag.errors import ConfigurationError, StoreUnavailableError
 from langchain_memrag.records import Entity, Relation
 from langchain_memrag.stores.base import GraphBatch, GraphFind, SearchFilter, Transaction
 from langchain_memrag.stores.neo4j import cypher
@@ -48,6 +48,7 @@ class Neo4jGraph(GraphServer):
 
     def __init__(self, url: str, options: Neo4jOptions | None = None) -> None:
         self._connection = Neo4jConnection(url, options or Neo4jOptions())
+        self._signed = False  # whether the data here were seen to be a memory's
 
     def __repr__(self) -> str:
         return f"Neo4jGraph({self.label!r})"
@@ -87,7 +88,10 @@ class Neo4jGraph(GraphServer):
         """See `Server.knows`. Data that nobody adopted, an older version's say, are nobody's yet."""
         rows = self._connection.read("ask whose graph it is", cypher.MEMORY)
         self._refuse_others(memory, [cast("str", row["id"]) for row in rows])
-        return bool(rows)
+        self._signed = bool(rows)
+        if not rows:
+            self._connection.prepare_anew()
+        return self._signed
 
     def adopt(self, memory: UUID) -> None:
         """See `Server.adopt`."""
@@ -97,6 +101,7 @@ class Neo4jGraph(GraphServer):
             return [cast("str", row["id"]) for row in rows]
 
         self._refuse_others(memory, self._connection.write("note whose graph it is", work))
+        self._signed = True
 
     def _refuse_others(self, memory: UUID, found: Sequence[str]) -> None:
         if any(one != str(memory) for one in found):
@@ -143,7 +148,22 @@ class Neo4jGraph(GraphServer):
 
     def _write(self, operation: str, space: int, work: Callable[[SpaceWriting], T]) -> T:
         text = self._connection.text
-        return self._connection.write(operation, lambda tx: work(SpaceWriting(tx, text, space)))
+
+        def seen(tx: neo4j.ManagedTransaction) -> T:
+            writing = SpaceWriting(tx, text, space)
+            if self._signed and not writing.known:
+                raise self._lost(operation)
+            return work(writing)
+
+        return self._connection.write(operation, seen)
+
+    def _lost(self, operation: str) -> StoreUnavailableError:
+        """The connection was made anew without a word, and what it leads to is not what was there before."""
+        self._signed = False
+        self._connection.prepare_anew()
+        return StoreUnavailableError(
+            "the server lost its data; they are copied to it again", engine=self.engine, operation=operation
+        )
 
     def entities(self, space: int, keys: Sequence[str]) -> list[Entity]:
         """See `GraphStore.entities`."""
@@ -176,6 +196,12 @@ class Neo4jGraph(GraphServer):
             "decay": DECAY,
         }
         rows = self._connection.read_once("walk the graph", cypher.expand(hops), values, timeout)
+        if (
+            not rows
+            and self._signed
+            and not self._connection.read_once("ask whose graph it is", cypher.MEMORY, {}, timeout)
+        ):
+            raise self._lost("walk the graph")
         return combined(
             ((reached_of(row), UUID(record)) for row in rows for record in cast("list[str]", row["records"])),
             limit,

@@ -26,13 +26,17 @@ class SpaceWriting:
         tx: The transaction.
         text: Puts the namespace into a statement.
         space: Whose graph it is.
+
+    Attributes:
+        known: Whether the data here were adopted by a memory.
     """
 
     def __init__(self, tx: neo4j.ManagedTransaction, text: Callable[[str], str], space: int) -> None:
         self._tx = tx
         self._text = text
         self._space = space
-        self.rows(cypher.LOCK)
+        (row,) = self.rows(cypher.LOCK)
+        self.known = cast("bool", row["known"])
 
     def rows(self, statement: str, **values: object) -> list[Row]:
         """Run a statement on the space."""

@@ -15,6 +15,8 @@ from langchain_memrag.stores.redis import RedisCache
 from tests.integration.engine.conftest import clock, open_memory, schema  # noqa: F401 - fixtures
 from tests.integration.services.namespaces import own_namespace
 
+from .faulty import breakable, own_neo4j  # noqa: F401 - fixtures
+
 
 @dataclass(frozen=True)
 class Engines:
