@@ -95,7 +95,7 @@ class Engine:
         indexing = Indexing(registry, open_search, embedder)
         marks = ProjectionStore(database)
         self.beside = Beside(servers, marks, indexing, recipe, clock, self._arms)
-        projector = Projector(self.beside.copies, marks, episodes, clock)
+        projector = Projector(self.beside.copies, marks, episodes, lambda: indexing.embedder_id, clock)
         cache = RecallCache(self.beside.cache, repr(recipe))
         self.capture = Capture(records, episodes, graph, indexing, projector, recipe, clock)
         searching = Searching(indexing, graph, self.beside.search, self.beside.graph)

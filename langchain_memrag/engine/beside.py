@@ -159,9 +159,8 @@ class Beside:
         return self._indexing.search.vectors(space, records)
 
     def _index(self, server: SearchServer) -> SearchIndex:
-        _ = self._indexing.search  # reads which embedder is registered
+        key = self._indexing.embedder_id
         registered = self._indexing.registered
-        key = registered.id if registered else None
         if key not in self._indexes:
             self._indexes[key] = server.index(key, registered.width if registered else None)
         return self._indexes[key]

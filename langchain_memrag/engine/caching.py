@@ -58,6 +58,11 @@ class RecallCache:
         """What keeps the values, as reports name it."""
         return "cache" if self._cache is None else self._cache.engine
 
+    @property
+    def shared(self) -> bool:
+        """Whether it is an engine that other processes use too."""
+        return isinstance(self._cache, Projection)
+
     def key(
         self,
         state: SpaceState,

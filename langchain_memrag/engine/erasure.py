@@ -98,7 +98,7 @@ class EraserBeside:
         """What is still held; an engine that cannot be asked is named with what it has to erase."""
         if records is not None and not records:
             return []
-        found = self._projector.residue(space, records)
+        found = [*self._projector.residue(space, records), *self._elsewhere(space)]
         try:
             values = self._cache.count(space)
         except StoreError:
@@ -106,8 +106,19 @@ class EraserBeside:
         # What is kept of a space that lives on was found after it forgot: the cache takes nothing older.
         return [*found, _count(self._cache.engine, "values", values)] if records is None else found
 
+    def _elsewhere(self, space: int) -> list[StoreCount]:
+        """What engines that this process was not told of have still to erase."""
+        here = {own.role for own in self._projector.copies} | ({"cache"} if self._cache.shared else set())
+        return [
+            _count(engine.name, "erasures to come", self._marks.lag(role, space).erasures)
+            for role, engine in self._marks.engines().items()
+            if role not in here
+        ]
+
     def clear_left(self, stop: Callable[[], bool]) -> None:
         """Clear the spaces of which a cache was away when they were to be forgotten."""
+        if not self._cache.shared:
+            return
         for space in self._marks.erasures("cache", self._clock(), limit=1000):
             # Whatever it holds is older than any generation that is asked for now, or was computed since
             # and can be computed again.
@@ -120,7 +131,8 @@ class EraserBeside:
         except StoreError as error:
             logger.warning("the cache of a forgotten text is cleared later: %s", error)
             return None
-        self._marks.erased("cache", space, [WHOLE_SPACE])
+        if self._cache.shared:
+            self._marks.erased("cache", space, [WHOLE_SPACE])
         return gone
 
 

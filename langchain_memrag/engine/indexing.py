@@ -51,6 +51,12 @@ class Indexing:
         return self._registered
 
     @property
+    def embedder_id(self) -> int | None:
+        """The number of the embedder that this process knows the memory by."""
+        _ = self.search
+        return self._registered.id if self._registered else None
+
+    @property
     def name(self) -> str:
         """What the vectors of this process are made with; empty where it makes none."""
         return f"{self._registered.id}:{self._registered.name}" if self.embeds and self._registered else ""

@@ -35,12 +35,19 @@ class Projector:
         copies: What each engine holds.
         marks: What is left to do for them.
         episodes: What was said.
+        embedder: Names the embedder that this process knows the memory by.
         clock: By which it is judged whether refused work is tried again.
     """
 
     def __init__(
-        self, copies: Sequence[Copies[Any]], marks: ProjectionStore, episodes: EpisodeReader, clock: Clock
+        self,
+        copies: Sequence[Copies[Any]],
+        marks: ProjectionStore,
+        episodes: EpisodeReader,
+        embedder: Callable[[], int | None],
+        clock: Clock,
     ) -> None:
+        self._embedder = embedder
         self.copies = tuple(copies)
         self._marks = marks
         self._episodes = episodes
@@ -94,7 +101,8 @@ class Projector:
         try:
             # Before the marks are locked: an engine that is met for the first time is given more of them.
             own.projection.meet("copy")
-            with self._marks.copying(own.role, what.space, what.records) as claimed:
+            embedder = self._embedder()
+            with self._marks.copying(own.role, what.space, what.records, embedder) as claimed:
                 own.write(what, claimed)
         except StoreUnavailableError as error:
             logger.debug("%s is behind: %s", own.projection.engine, error)  # its breaker has said so, once

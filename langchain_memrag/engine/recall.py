@@ -190,6 +190,12 @@ class Recaller:
         yield from self._indexing.ready()
         key = self._cache.key(state, text, scope, options, now, self._indexing.name)
         degraded: list[Degradation] = []
+        if state.embedder != self._indexing.embedder_id:
+            # Vectors that were made since are not this process's; what engines hold of it is out of date.
+            state = replace(state, behind=state.behind | {"search"})
+            reason = "the memory has moved to another embedder; open it anew with that one"
+            degraded.append(Degradation(arm="dense", reason=reason))
+            key = None
         if key is not None:
             known, away = self._cache.find(key, scope, now)
             if known is not None:

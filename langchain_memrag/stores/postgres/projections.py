@@ -155,8 +155,17 @@ class ProjectionStore:
         return [(cast("int", one), cast("UUID", ident)) for one, ident in rows]
 
     @contextmanager
-    def copying(self, role: Projected, space: int, records: Sequence[UUID]) -> Iterator[frozenset[UUID]]:
+    def copying(
+        self, role: Projected, space: int, records: Sequence[UUID], embedder: int | None
+    ) -> Iterator[frozenset[UUID]]:
         """Take the marks of records away if the block, in which they are copied, succeeds.
+
+        Args:
+            role: Whose engine.
+            space: Whose records.
+            records: Which.
+            embedder: By whose vectors this process copies; a memory that has moved to another one leaves
+                the copying of entries to those who have it.
 
         Yields:
             The records to copy: those that are marked, and that no other process is at.
@@ -165,11 +174,12 @@ class ProjectionStore:
             rows = work.connection.execute(
                 self._database.statement(
                     "SELECT record, set_config('synchronous_commit', 'off', true) FROM {schema}.pending p"
-                    " WHERE space = %s AND work = %s AND record = ANY(%s)"
+                    " WHERE space = %(space)s AND work = %(role)s AND record = ANY(%(records)s)"
                     + _INDEXED
-                    + " FOR UPDATE SKIP LOCKED"
+                    + " AND (work <> 'search' OR coalesce((SELECT id FROM {schema}.embedder"
+                    "  WHERE state = 'active'), 0) = %(embedder)s) FOR UPDATE SKIP LOCKED"
                 ),
-                (space, role, list(records)),
+                {"space": space, "role": role, "records": list(records), "embedder": embedder or 0},
             ).fetchall()
             claimed = frozenset(cast("UUID", row[0]) for row in rows)
             yield claimed

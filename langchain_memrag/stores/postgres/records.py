@@ -124,6 +124,7 @@ class SpaceState:
         seq: The last number that was given to an episode.
         settled: Whether nothing is left to do for it, so that a recall of now holds until the next write.
         behind: The roles whose engine does not hold all of it, or still holds what was forgotten.
+        embedder: The embedder that the memory is at.
     """
 
     id: int
@@ -131,6 +132,7 @@ class SpaceState:
     seq: int
     settled: bool
     behind: frozenset[Projected]
+    embedder: int | None
 
 
 class RecordStore:
@@ -164,16 +166,20 @@ class RecordStore:
                     " EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'search')"
                     " OR EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'erase_search'),"
                     " EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'graph')"
-                    " OR EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'erase_graph')"
+                    " OR EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'erase_graph'),"
+                    " (SELECT e.id FROM {schema}.embedder e WHERE e.state = 'active')"
                     " FROM {schema}.space s WHERE s.kind = 'user' AND s.key = %s"
                 ),
                 (user_id,),
             ).fetchone()
         if row is None:
             return None
-        ident, generation, seq, settled, search, graph = cast("tuple[int, int, int, bool, bool, bool]", row)
+        ident, generation, seq, settled, search, graph, embedder = cast(
+            "tuple[int, int, int, bool, bool, bool, int | None]", row
+        )
         lags: tuple[tuple[Projected, bool], ...] = (("search", search), ("graph", graph))
-        return SpaceState(ident, generation, seq, settled, frozenset(role for role, late in lags if late))
+        behind = frozenset(role for role, late in lags if late)
+        return SpaceState(ident, generation, seq, settled, behind, embedder)
 
     def record(self, scope: Scope, drafts: Sequence[Draft]) -> tuple[int, list[Stored]]:
         """T1: store drafts, all or none; a draft whose key is known gives the stored episode.
