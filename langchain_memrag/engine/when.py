@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from langchain_memrag.stores.base import SearchFilter
-from langchain_memrag.text import find_dates
+from langchain_memrag.text import DateSpan, find_dates
 
 __all__ = ["DayRange", "named_days", "within"]
 
@@ -26,7 +26,11 @@ MOST: Final = 3
 # A speaker's day may begin up to 14 hours before that of UTC, and end up to 12 after it.
 _EAST, _WEST = timedelta(hours=14), timedelta(hours=12)
 
-_JOINED = re.compile(r"\s*(?:and|to|until|till|through|-|–|—|到|至|和|与)\s*", re.IGNORECASE)
+_THROUGH = re.compile(r"\s*(?:to|until|till|through|-|–|—|到|至)\s*", re.IGNORECASE)
+# "May 2nd and May 5th" are two days; "between May 2nd and May 5th" are four.
+_AND = re.compile(r"\s*(?:and|和|与)\s*", re.IGNORECASE)
+_BETWEEN = re.compile(r"\bbetween\s+(?:the\s+)?$", re.IGNORECASE)
+_BETWEEN_THEM = re.compile(r"\s*(?:之间|期间)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,28 @@ def named_days(text: str, today: date) -> tuple[DayRange, ...]:
     ranges = [DayRange(span.start, span.end, span.recurring) for span in spans]
     merged = set()
     for (one, left), (other, right) in pairwise(list(zip(spans, ranges, strict=True))):
-        if _JOINED.fullmatch(text[one.end_index : other.start_index]) and left.start <= right.end:
-            merged |= {left, right}
-            ranges.append(DayRange(left.start, right.end, left.yearly and right.yearly))
+        both = left.yearly and right.yearly
+        if not _joined(text, one, other) or (left.start > right.end and not both):
+            continue
+        end = right.end if left.start <= right.end else _next_year(right.end)
+        merged |= {left, right}
+        ranges.append(DayRange(left.start, end, both))
     return tuple(one for one in dict.fromkeys(ranges) if one not in merged and one.end - one.start <= LONGEST)
+
+
+def _joined(text: str, one: DateSpan, other: DateSpan) -> bool:
+    gap = text[one.end_index : other.start_index]
+    if _THROUGH.fullmatch(gap):
+        return True
+    around = _BETWEEN.search(text[: one.start_index]) or _BETWEEN_THEM.match(text[other.end_index :])
+    return bool(_AND.fullmatch(gap) and around)
+
+
+def _next_year(day: date) -> date:
+    try:
+        return day.replace(year=day.year + 1)
+    except ValueError:  # 29 February, or the end of the calendar
+        return day if day.year == date.max.year else day.replace(year=day.year + 1, day=28)
 
 
 def within(

@@ -21,10 +21,27 @@ NOW = datetime(2026, 11, 30, tzinfo=UTC)
         ("What happened on July 3rd?", date(2026, 7, 3), date(2026, 7, 3), True),
         ("What happened between 3 July 2024 and 9 July 2024?", date(2024, 7, 3), date(2024, 7, 9), False),
         ("2024年7月3日到2024年7月9日发生了什么?", date(2024, 7, 3), date(2024, 7, 9), False),
+        ("2024年7月3日和2024年7月9日之间发生了什么?", date(2024, 7, 3), date(2024, 7, 9), False),
+        ("between November 3 and February 2?", date(2026, 11, 3), date(2027, 2, 2), True),
+        ("11月3日到2月2日做了什么?", date(2026, 11, 3), date(2027, 2, 2), True),
+        ("What happened from May 2 to May 5?", date(2026, 5, 2), date(2026, 5, 5), True),
     ],
 )
 def test_days_are_exact(question: str, first: date, last: date, yearly: bool) -> None:
     assert named_days(question, TODAY) == (DayRange(first, last, yearly),)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What happened on 2 May 2024 and 5 May 2024?",
+        "2024年5月2日和2024年5月5日发生了什么?",
+        "between 5 May 2024 and 2 May 2024",
+    ],
+)
+def test_two_days_are_not_the_days_between_them(question: str) -> None:
+    days = {DayRange(date(2024, 5, 2), date(2024, 5, 2)), DayRange(date(2024, 5, 5), date(2024, 5, 5))}
+    assert set(named_days(question, TODAY)) == days
 
 
 @pytest.mark.parametrize(
