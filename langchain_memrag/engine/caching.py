@@ -63,6 +63,10 @@ class RecallCache:
         """Whether it is an engine that other processes use too."""
         return isinstance(self._cache, Projection)
 
+    def answers(self) -> bool:
+        """Ask whether it is there, if it was away; waits for the answer."""
+        return not isinstance(self._cache, Projection) or self._cache.answers()
+
     def key(
         self,
         state: SpaceState,

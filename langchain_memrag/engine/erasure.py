@@ -117,12 +117,12 @@ class EraserBeside:
 
     def clear_left(self, stop: Callable[[], bool]) -> None:
         """Clear the spaces of which a cache was away when they were to be forgotten."""
-        if not self._cache.shared:
+        # Nothing else asks whether it is back where nothing is recalled.
+        if not self._cache.shared or not self._cache.answers():
             return
         for space in self._marks.erasures("cache", self._clock(), limit=1000):
-            # Whatever it holds is older than any generation that is asked for now, or was computed since
-            # and can be computed again.
-            if stop() or self._clear(space, 0) is None:
+            # What is computed from now on may be kept; of a space that is gone, nothing may.
+            if stop() or self._clear(space, self._marks.generation(space)) is None:
                 return
 
     def _clear(self, space: int, generation: int | None) -> int | None:

@@ -9,6 +9,7 @@ speed and nothing else.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 256
 """Records that are copied in one go."""
+
+TURN: Final = 5.0
+"""Seconds that a copy waits until others have made room; longer, and it is left to the sweep."""
 
 
 class Projector:
@@ -52,6 +56,9 @@ class Projector:
         self._marks = marks
         self._episodes = episodes
         self._clock = clock
+        # A copy that is on its way to an engine that stands still holds a connection to Postgres. Those who
+        # read shall not run out of them, nor those who write.
+        self._room = {own.role: threading.BoundedSemaphore(marks.most_copies) for own in self.copies}
 
     def copy(self, what: Copyable) -> None:
         """Copy what was just indexed. An engine that is away costs nothing but a mark, which is there."""
@@ -98,6 +105,16 @@ class Projector:
 
     def _copy(self, own: Copies[Any], what: Copyable) -> bool:
         """Copy records that are marked; tells whether the engine answered."""
+        room = self._room[own.role]
+        if not room.acquire(timeout=TURN):
+            logger.debug("%s is behind: it has too much to do", own.projection.engine)
+            return False
+        try:
+            return self._copy_now(own, what)
+        finally:
+            room.release()
+
+    def _copy_now(self, own: Copies[Any], what: Copyable) -> bool:
         try:
             # Before the marks are locked: an engine that is met for the first time is given more of them.
             own.projection.meet("copy")

@@ -73,6 +73,11 @@ class ProjectionStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @property
+    def most_copies(self) -> int:
+        """How many copies to one engine may be on their way at once, since each holds a connection."""
+        return max(1, self._database.pool_size // 4)
+
     def memory(self) -> UUID:
         """Which memory this is."""
         (row,) = self._rows("read the memory's id", "SELECT id FROM {schema}.memory", {})
@@ -197,6 +202,13 @@ class ProjectionStore:
         for space, record in cast("list[tuple[int, UUID]]", rows):
             found.setdefault(space, []).append(record)
         return found
+
+    def generation(self, space: int) -> int | None:
+        """The generation of a space; `None` where it is gone."""
+        rows = self._rows(
+            "look for a space", "SELECT generation FROM {schema}.space WHERE id = %(space)s", {"space": space}
+        )
+        return cast("int", rows[0][0]) if rows else None
 
     def erased(self, role: EngineRole, space: int, records: Sequence[UUID]) -> None:
         """An engine has given up these records."""

@@ -58,13 +58,13 @@ _READS = ("count", "scroll", "collection_exists", "get_collection", "get_collect
 
 
 class FaultyClient(QdrantClient):
-    """Holds points in memory like the client's local mode, and behaves like one whose server is in trouble."""
+    """Holds points in memory as the local mode does, and behaves as if its server were in trouble."""
 
     def __init__(self, timeout: float) -> None:
         super().__init__(location=":memory:")
         self.trouble: Trouble = ""
         self.calls: Counter[str] = Counter()
-        self._patience = timeout
+        self.patience = timeout
         self._turn = threading.RLock()
 
     def create_payload_index(self, *args: object, **options: object) -> models.UpdateResult:  # type: ignore[override]
@@ -93,7 +93,7 @@ class FaultyClient(QdrantClient):
             case "dead":
                 raise ResponseHandlingException(httpx.ConnectError("connection refused"))
             case "slow":
-                time.sleep(timeout if isinstance(timeout, int) else self._patience)
+                time.sleep(timeout if isinstance(timeout, int) else self.patience)
                 raise ResponseHandlingException(httpx.ReadTimeout("timed out"))
             case "refuses" if name in _WRITES:
                 raise UnexpectedResponse(400, "Bad Request", b"{}", httpx.Headers())
