@@ -97,6 +97,10 @@ class Examiner:
                 f"{lost.entries} turns are in no index and {lost.vectors} have no vector: "
                 "run `memrag doctor --repair`"
             )
+        if damaged := self._inspection.miscounted():
+            findings.problems.append(
+                f"{len(damaged)} memories lost entries of their index: run `memrag doctor --repair`"
+            )
         engines = tuple(self._engines(findings, every=every))
         return health.model_copy(
             update={"engines": engines, "problems": (*health.problems, *findings.problems)}
@@ -109,9 +113,14 @@ class Examiner:
             heal: Does what is marked.
             every: As for `examine`.
         """
+        damaged = self._inspection.miscounted()
+        for space in damaged:
+            self._inspection.mark_all(space, self._clock())
         self._inspection.mark_unindexed(self._vectors(), self._clock())
         # First what is known to be left: only then is what differs a fault.
         heal()
+        for space in damaged:
+            self._inspection.mend(space)
         findings = _Findings()
         list(self._engines(findings, every=every))
         for own in self._beside.copies:

@@ -102,7 +102,11 @@ class Reindexer:
             progress(done, total)
 
         yield from self._upkeep.heal_space(space, stop=stop, report=report)
-        return self._left(wanted, space)
+        left = self._left(wanted, space)
+        if "postgres" in wanted and not left:
+            for one in self._inspection.spaces() if space is None else [space]:
+                self._inspection.mend(one)
+        return left
 
     def _checked(self, roles: Sequence[IndexRole] | None) -> tuple[IndexRole, ...]:
         there: list[IndexRole] = [own.role for own in self._beside.copies]

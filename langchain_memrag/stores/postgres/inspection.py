@@ -8,6 +8,7 @@ from typing import cast
 from uuid import UUID
 
 from langchain_memrag.stores.postgres.database import Database
+from langchain_memrag.stores.postgres.mending import mend, miscounted
 from langchain_memrag.stores.postgres.pools import Row
 from langchain_memrag.stores.postgres.projections import Projected
 
@@ -97,6 +98,19 @@ class Inspection:
                     self._database.statement(mark + _LOST_VECTORS + again, vectors=vectors), {"now": now}
                 ).rowcount
         return marked
+
+    def miscounted(self) -> list[int]:
+        """Spaces that lost entries behind the back of those that count them."""
+        return miscounted(self._database)
+
+    def mend(self, space: int) -> None:
+        """Remove what belongs to no entry of a space any more, and count anew what is there."""
+        mend(self._database, space)
+
+    def spaces(self) -> list[int]:
+        """All spaces, the oldest first."""
+        rows = self._rows("look for memories", "SELECT id FROM {schema}.space ORDER BY id", {})
+        return [cast("int", row[0]) for row in rows]
 
     def mark_all(self, space: int | None, now: datetime) -> int:
         """Mark all turns of a space, or of all, to be indexed again; returns how many are."""
