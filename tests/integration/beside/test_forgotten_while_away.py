@@ -1,4 +1,4 @@
-"""What is forgotten while an engine is away: not recalled, named in the report, and erased when it is back."""
+"""What is forgotten while an engine is away: not recalled, named in the report, erased when it is back."""
 
 from __future__ import annotations
 
