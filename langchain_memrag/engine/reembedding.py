@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import count, groupby
 from typing import Final
 from uuid import UUID
 
@@ -20,9 +20,15 @@ from langchain_memrag.errors import ConfigurationError, StoreError
 from langchain_memrag.ranking import Recipe
 from langchain_memrag.stores.postgres.embedders import EmbedderRegistry, RegisteredEmbedder
 from langchain_memrag.stores.postgres.episodes import EpisodeReader
-from langchain_memrag.stores.postgres.reembedding import Reembedding
+from langchain_memrag.stores.postgres.reembedding import PORTION, Reembedding
 
 __all__ = ["Reembedder"]
+
+PATIENCE: Final = 3
+"""Rounds after which it changes over though others have just written."""
+
+SPARE: Final = 1_000
+"""Entries that may lack a vector then, for the moment that it takes to make them."""
 
 _BEFORE_ANYTHING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -96,11 +102,14 @@ class Reembedder:
         tally = _Tally(total, progress)
         tally.add(0)
         stuck: frozenset[UUID] = frozenset()
-        while not stop():
+        for number in count(1):
             left = yield from self._round(target, tally, stop)
             if left is None:
                 return False
-            if not left and self._vectors.finish(target):
+            spare = 0 if number <= PATIENCE else SPARE
+            if not left and self._vectors.finish(target, spare=spare):
+                # From now on who writes has the new one, so there is no more than this.
+                yield from self._round(target, tally, stop)
                 progress(total, total)
                 return True
             # What is left once may just have been written; what is left twice will be the next time, too.
@@ -112,7 +121,7 @@ class Reembedder:
                     operation="reembed",
                 )
             stuck = left
-        return False
+        raise AssertionError("it counts on for ever")
 
     def drop_retired(self, drop_copy: Callable[[int], None]) -> int:
         """Drop the vectors of embedders that are not searched by any more; returns of how many.
@@ -134,13 +143,14 @@ class Reembedder:
         left: frozenset[UUID] = frozenset()
         while not stop():
             waiting = self._vectors.missing(target, after)
-            if not waiting:
-                return left
-            after = waiting[-1]
+            after = waiting[-1] if waiting else None
             for space, group in groupby(waiting, key=lambda one: one[0]):
-                count, lacking = yield from self._embed(target, space, [record for _, record in group])
-                tally.add(count)
+                added, lacking = yield from self._embed(target, space, [record for _, record in group])
+                tally.add(added)
                 left |= lacking
+            # The end, for this time: those who write without a pause would put it off for ever.
+            if len(waiting) < PORTION:
+                return left
         return None
 
     def _embed(

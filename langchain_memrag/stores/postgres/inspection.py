@@ -99,6 +99,13 @@ class Inspection:
                 ).rowcount
         return marked
 
+    def has_retired(self) -> bool:
+        """Whether vectors are kept of an embedder that the memory has moved away from."""
+        rows = self._rows(
+            "read the embedders", "SELECT EXISTS (SELECT FROM {schema}.embedder WHERE state = 'retired')", {}
+        )
+        return bool(rows[0][0])
+
     def miscounted(self) -> list[int]:
         """Spaces that lost entries behind the back of those that count them."""
         return miscounted(self._database)

@@ -7,7 +7,7 @@ is which. What is written meanwhile is found to be missing in the new table, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Final, cast
 from uuid import UUID
 
 import numpy as np
@@ -21,9 +21,10 @@ from langchain_memrag.stores.postgres.dense import VectorTable, check_width, cre
 from langchain_memrag.stores.postgres.embedders import RegisteredEmbedder, probes_of
 from langchain_memrag.stores.postgres.pools import Row
 
-__all__ = ["Reembedding"]
+__all__ = ["PORTION", "Reembedding"]
 
-_BATCH = 128
+PORTION: Final = 128
+"""Records that are looked for at once."""
 
 
 class Reembedding:
@@ -98,7 +99,7 @@ class Reembedding:
                     " AND (i.space, i.record) > (%s, %s) ORDER BY i.space, i.record LIMIT %s",
                     table=f"vector_{embedder.id}",
                 ),
-                (start, record, _BATCH),
+                (start, record, PORTION),
             ).fetchall()
         return [(cast("int", space), cast("UUID", ident)) for space, ident in rows]
 
@@ -162,8 +163,13 @@ class Reembedding:
                 table.write(work.connection, space, list(wanted.values()), list(wanted))
         return len(wanted), frozenset(key[0] for key in lacking.values() if key not in entries)
 
-    def finish(self, embedder: RegisteredEmbedder) -> bool:
-        """Search by the new embedder from now on; false where it still lacks something.
+    def finish(self, embedder: RegisteredEmbedder, *, spare: int) -> bool:
+        """Search by the new embedder from now on; false where it still lacks too much.
+
+        Args:
+            embedder: The new one.
+            spare: How many entries it may lack. Their turns are marked to be indexed: until then words find
+                them. Else those who write without a pause would put it off for ever.
 
         Raises:
             StoreError: Another process began to move to yet another embedder.
@@ -185,8 +191,11 @@ class Reembedding:
             # Nobody writes while it is looked whether all is there. A writer that waits here finds, once it
             # goes on, that its embedder is not the active one any more, and leaves its turns pending.
             connection.execute(self._database.statement("LOCK TABLE {schema}.space IN EXCLUSIVE MODE"))
-            if self._count_missing(connection, embedder):
+            left = self._count_missing(connection, embedder)
+            if left > spare:
                 return False
+            if left:
+                self._mark_missing(connection, embedder)
             connection.execute(
                 self._database.statement(
                     "UPDATE {schema}.embedder SET state = 'retired' WHERE state = 'active'"
@@ -209,6 +218,18 @@ class Reembedding:
                 )
             )
         return True
+
+    def _mark_missing(self, connection: Connection[Row], embedder: RegisteredEmbedder) -> None:
+        connection.execute(
+            self._database.statement(
+                "INSERT INTO {schema}.pending (space, record, work, not_before)"
+                " SELECT DISTINCT i.space, i.record, 'index', now() FROM {schema}.entry i"
+                " WHERE NOT EXISTS (SELECT FROM {schema}.{table} v"
+                "  WHERE v.space = i.space AND v.view = i.view AND v.entry = i.id)"
+                " ON CONFLICT (space, record, work) DO UPDATE SET attempts = 0",
+                table=f"vector_{embedder.id}",
+            )
+        )
 
     def retired(self) -> list[int]:
         """Embedders that are not searched by any more."""
