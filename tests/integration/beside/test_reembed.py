@@ -254,6 +254,7 @@ def test_what_is_written_meanwhile_is_not_lost(
     said = iter(range(1000))
     target.during = lambda: memory.remember([f"Meanwhile {next(said)} in Geneva.", "同时在北京。"], BOB)
     assert memory.maintenance.reembed(target)
+    target.during = lambda: None
     number = next(said)
     held = in_postgres(postgres_url, schema, "小林")
     # The last of them came after the change, and wait for who has the new one.
