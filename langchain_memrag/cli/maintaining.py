@@ -188,7 +188,9 @@ def drop_job(
 def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on stderr, which a terminal shows and a file does not."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    place = console(stderr=True)
+    # Into a file it would write an empty line.
+    with Progress(*columns, console=place, transient=True, disable=not place.is_terminal) as progress:
         task = progress.add_task(what, total=None)
 
         def show(done: int, total: int) -> None:

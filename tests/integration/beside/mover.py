@@ -1,6 +1,7 @@
-"""A process that moves a memory to another embedder and is killed with -9 after its n-th SQL statement.
+"""A process that moves a memory to another embedder, and is killed with -9 after its n-th SQL statement.
 
-Usage: mover.py LOCATION SCHEMA KILL_AFTER. Prints each text that it embeds; then `moved`.
+Usage: mover.py LOCATION SCHEMA KILL_AFTER [GRAPH]. Prints each text that it embeds; then `moved`. Where a
+graph is named, it fills that instead.
 """
 
 from __future__ import annotations
@@ -39,10 +40,20 @@ class Aim(Embeddings):
 def main() -> None:
     from tests.integration.engine.crash_writer import kill_after
 
-    location, schema, statements = sys.argv[1:]
-    memory = MemRAG.open(location, schema=schema, embeddings=None, background=False, cache="none")
+    location, schema, statements, *graph = sys.argv[1:]
+    memory = MemRAG.open(
+        location,
+        schema=schema,
+        embeddings=None,
+        background=False,
+        cache="none",
+        graph=graph[0] if graph else None,
+    )
     kill_after(int(statements))
-    memory.maintenance.reembed(Aim())
+    if graph:
+        memory.maintenance.reindex()
+    else:
+        memory.maintenance.reembed(Aim())
     print("moved", flush=True)
     os._exit(0)
 

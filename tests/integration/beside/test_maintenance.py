@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import signal
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +36,7 @@ SAID = [
     ("user", "Geneva and CERN are near the lake."),
     ("user", "王芳喜欢在北京喝茶。"),
 ]
+MOVER = Path(__file__).with_name("mover.py")
 QUESTION = "Who was at CERN in Geneva?"
 
 
@@ -179,6 +184,35 @@ def test_who_stops_in_the_middle_goes_on(
     assert memory.doctor(every=True).problems == ()
     assert embeddings.embedded == []
     assert stores("user 11")["neo4j"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statements", [4, 9, 12])
+def test_who_is_killed_in_the_middle_is_followed_by_one_who_goes_on(
+    statements: int,
+    counted: MemRAG,
+    graph_url: str,
+    postgres_url: str,
+    schema: str,
+    stores: Stores,
+    engines: Engines,
+    embeddings: Counting,
+) -> None:
+    before = stores("ann")
+    empty_engines(engines, graph_url)
+    done = subprocess.run(
+        [sys.executable, str(MOVER), postgres_url, schema, str(statements), graph_url],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert stores("ann") != before
+    assert counted.maintenance.reindex(roles=["search"]) == 0
+    assert counted.maintenance.reindex(resume=True) == 0
+    assert stores("ann") == stores("小林") == before
+    assert embeddings.embedded == []
 
 
 def test_recall_answers_while_an_index_is_filled(counted: MemRAG, engines: Engines, graph_url: str) -> None:
