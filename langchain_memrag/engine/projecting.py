@@ -74,7 +74,7 @@ class Projector:
             report: Called after each.
         """
         for own in self.copies:
-            if own.projection.answers():
+            if self._is_there(own):
                 self._erase_left(own, stop)
                 self._copy_left(own, space, stop, report)
 
@@ -102,6 +102,20 @@ class Projector:
                 count = 1 if records is None else len(records)
                 found.append(StoreCount(store=engine, kind="erasures to come", count=count))
         return found
+
+    def _is_there(self, own: Copies[Any]) -> bool:
+        """See whether an engine answers, and what it lacks, before it is read what is to be done for it."""
+        try:
+            if not own.projection.answers():
+                return False
+            own.projection.meet("copy")
+        except StoreUnavailableError as error:
+            logger.debug("%s is behind: %s", own.projection.engine, error)  # its breaker has said so, once
+            return False
+        except MemRAGError as error:
+            logger.warning("nothing is copied to %s: %s", own.projection.engine, error)
+            return False
+        return True
 
     def _copy(self, own: Copies[Any], what: Copyable) -> bool:
         """Copy records that are marked; tells whether the engine answered."""

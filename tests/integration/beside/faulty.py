@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -34,15 +35,25 @@ from tests.integration.services.redis import RedisServer
 
 __all__ = [
     "LONG",
+    "ROLES",
+    "SOAK",
     "Breakable",
     "ConfiguredNeo4j",
     "EngineName",
+    "Trouble",
     "breakable",
+    "converge",
     "eventually",
+    "in_full",
     "marks",
     "own_neo4j",
     "said_by",
+    "space_of",
 ]
+
+SOAK = bool(os.environ.get("MEMRAG_SOAK"))
+
+in_full = pytest.mark.skipif(not SOAK, reason="one of its kind is enough here; make soak runs all")
 
 LONG = 60.0
 """Seconds within which everything comes right; far more than it takes."""

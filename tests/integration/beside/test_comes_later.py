@@ -10,7 +10,7 @@ from langchain_memrag.engine import jobs
 from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.records import Scope
 
-from .faulty import Breakable, EngineName, converge, eventually, marks, said_by, space_of
+from .faulty import Breakable, EngineName, converge, eventually, in_full, marks, said_by, space_of
 
 ANN, BOB = Scope("ann", session_id="s"), Scope("安娜", session_id="s")
 SAID = [
@@ -60,6 +60,27 @@ def test_away_when_it_is_opened(
     again = [memory.recall("李明 and the tea of Lisbon", ANN, timeout=30) for _ in range(2)]
     assert "李明 likes the tea of Lisbon." in said_by(again[0])
     assert again[1].cached
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [pytest.param("neo4j", marks=in_full), "qdrant"])
+def test_emptied_while_nobody_looked(
+    open_memory: Callable[..., MemRAG], breakable: Breakable, name: EngineName
+) -> None:
+    """It answers as ever, and the client connects again without a word: it only holds nothing."""
+    memory = open_memory(**breakable.named)
+    memory.remember(SAID, ANN)
+    memory.remember(SAID, BOB)
+    assert knows(memory, ANN, 0) == set()
+    breakable.kill(name)
+    breakable.revive(name, empty=True)
+    # Whether a read or a write comes first: nothing is missed, and nothing is taken for complete.
+    knows(memory, ANN, 1)
+    assert memory.remember("李明 likes the tea of Lisbon.", BOB).indexed == 1
+    knows(memory, BOB, 1)
+    converge(memory)
+    assert knows(memory, ANN, 2) == knows(memory, BOB, 2) == set()
 
 
 @pytest.mark.slow

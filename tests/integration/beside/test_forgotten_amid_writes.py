@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
@@ -16,12 +15,14 @@ from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.ranking import RECIPE
 from langchain_memrag.records import Scope
 
-from .faulty import Breakable, converge, marks, said_by, space_of
+from .faulty import SOAK, Breakable, converge, marks, said_by, space_of
 
-SOAK = bool(os.environ.get("MEMRAG_SOAK"))
 CALLS = 150 if SOAK else 25
 
 ANN, BOB = Scope("ann", session_id="s"), Scope("安娜", session_id="s")
+
+# Pairs hold the words of the turn before, too.
+PAIRS = replace(RECIPE, weights={**RECIPE.weights, "dense:pair": 1.0, "lexical:pair": 1.0})
 
 
 def text(writer: int, number: int) -> str:
@@ -30,76 +31,75 @@ def text(writer: int, number: int) -> str:
     return f"Zaphod Beeblebrox said mark{writer}{number:03d} in Geneva."
 
 
+@dataclass
+class Tumult:
+    """What some say while others have it forgotten."""
+
+    memory: MemRAG
+    known: dict[UUID, str] = field(default_factory=dict)
+    forgotten: dict[UUID, str] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def write(self, writer: int, *, defer: bool) -> None:
+        """What is deferred is indexed and copied by whoever heals."""
+        for number in range(CALLS):
+            said, role = text(writer, number), "assistant" if number % 2 else "user"
+            receipt = self.memory.remember((role, said), ANN, defer=defer)
+            with self.lock:
+                self.known[receipt.ids[0]] = said
+
+    def forget(self) -> None:
+        chance = random.Random(3)
+        while not self.done.is_set():
+            with self.lock:
+                chosen = chance.sample(sorted(self.known), k=min(2, len(self.known)))
+                self.forgotten.update({one: self.known.pop(one) for one in chosen})
+            report = self.memory.forget(ANN, ids=chosen)
+            assert not {one.store for one in report.residue} & {"postgres", "qdrant", "neo4j"}
+
+    def heal(self, other: MemRAG) -> None:
+        while not self.done.is_set():
+            other.flush()
+            other.sweep()
+
+    def run(self, other: MemRAG) -> None:
+        with ThreadPoolExecutor(5) as pool:
+            writing = [pool.submit(self.write, writer, defer=writer == 3) for writer in (1, 2, 3)]
+            beside = [pool.submit(self.forget), pool.submit(self.heal, other)]
+            for task in writing:
+                task.exception(240)
+            self.done.set()
+            for each in [*writing, *beside]:
+                each.result(60)
+
+
 @pytest.mark.slow
 @pytest.mark.soak
 def test_a_record_that_is_forgotten_while_it_is_copied(
     open_memory: Callable[..., MemRAG], breakable: Breakable, postgres_url: str, schema: str
 ) -> None:
-    # Pairs hold the words of the turn before, too.
-    weights = {**RECIPE.weights, "dense:pair": 1.0, "lexical:pair": 1.0}
-    recipe = replace(RECIPE, weights=weights)
-    memory = open_memory(**breakable.named, recipe=recipe)
-    other = open_memory(**breakable.named, recipe=recipe)
+    memory, other = (open_memory(**breakable.named, recipe=PAIRS) for _ in range(2))
     memory.remember(["Arthur Dent likes tea.", "李明喜欢上海的茶。"], BOB)
     untouched = memory.stats(BOB)
-    known: dict[UUID, str] = {}
-    forgotten: dict[UUID, str] = {}
-    lock, done = threading.Lock(), threading.Event()
-
-    def write(writer: int) -> None:
-        for number in range(CALLS):
-            said = text(writer, number)
-            role = "assistant" if number % 2 else "user"
-            receipt = memory.remember([said], ANN, role=role)
-            with lock:
-                known[receipt.ids[0]] = said
-
-    def write_slowly(writer: int) -> None:
-        """What is deferred is indexed and copied by whoever heals."""
-        for number in range(CALLS):
-            said = text(writer, number)
-            receipt = memory.remember([said], ANN, defer=True)
-            with lock:
-                known[receipt.ids[0]] = said
-
-    def forget() -> None:
-        chance = random.Random(3)  # noqa: S311 - chooses what is forgotten
-        while not done.is_set():
-            with lock:
-                chosen = chance.sample(sorted(known), k=min(2, len(known)))
-                forgotten.update({one: known.pop(one) for one in chosen})
-            report = memory.forget(ANN, ids=chosen)
-            assert not {one.store for one in report.residue} & {"postgres", "qdrant", "neo4j"}
-
-    def heal() -> None:
-        while not done.is_set():
-            other.flush()
-            other.sweep()
-
-    with ThreadPoolExecutor(5) as pool:
-        writing = [pool.submit(write, 1), pool.submit(write, 2), pool.submit(write_slowly, 3)]
-        beside = [pool.submit(forget), pool.submit(heal)]
-        for task in writing:
-            task.exception(240)
-        done.set()
-        for task in [*writing, *beside]:
-            task.result(60)
-    assert forgotten
-    assert memory.forget(ANN, ids=sorted(forgotten)).clean
+    tumult = Tumult(memory)
+    tumult.run(other)
+    assert tumult.forgotten
+    assert memory.forget(ANN, ids=sorted(tumult.forgotten)).clean
     converge(memory)
     assert marks(postgres_url, schema) == []
-    space, gone = space_of(postgres_url, schema, ANN), sorted(forgotten)
+    space, gone = space_of(postgres_url, schema, ANN), sorted(tumult.forgotten)
     stats = memory.stats(ANN)
-    assert stats.episodes == len(known)
+    assert stats.episodes == len(tumult.known)
     assert breakable.search.index(1, 64).count_of(space, gone) == 0
     assert breakable.graph.count_of(space, gone) == 0
     assert breakable.records_in("qdrant", space) == stats.entries
     assert breakable.graph.counts(space) == (stats.entities, stats.relations)
     assert memory.stats(BOB) == untouched
-    for said in list(forgotten.values())[:10]:
+    for said in list(tumult.forgotten.values())[:10]:
         found = memory.recall(f"{said}?", ANN, timeout=30)
         assert said not in said_by(found)
-    for said in list(known.values())[:10]:
+    for said in list(tumult.known.values())[:10]:
         found = memory.recall(f"{said}?", ANN, timeout=30)
         assert said_by(found).count(said) == 1
         assert found.degraded == ()

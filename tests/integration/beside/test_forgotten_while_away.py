@@ -9,7 +9,7 @@ import pytest
 from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.records import Scope
 
-from .faulty import ROLES, Breakable, EngineName, converge, marks, said_by, space_of
+from .faulty import ROLES, Breakable, EngineName, converge, in_full, marks, said_by, space_of
 
 ANN, BOB, EVE = Scope("ann", session_id="s"), Scope("安娜", session_id="s"), Scope("eve", session_id="s")
 SECRET, SECRET_ZH = "Zaphod Beeblebrox hid the gold in Geneva.", "王芳把金子藏在北京大学。"
@@ -85,6 +85,7 @@ def gone(name: EngineName) -> int:
     return 2 if name == "qdrant" else 8
 
 
+@in_full
 @pytest.mark.slow
 @pytest.mark.soak
 def test_forgotten_while_all_are_away(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 from collections.abc import Callable
@@ -15,9 +14,7 @@ import pytest
 from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.records import Episode, Scope
 
-from .faulty import Breakable, EngineName, converge, eventually, said_by, space_of
-
-SOAK = bool(os.environ.get("MEMRAG_SOAK"))
+from .faulty import SOAK, Breakable, EngineName, converge, eventually, in_full, said_by, space_of
 
 USERS = ("ann", "bob", "安娜", "quiet")
 WRITERS = 4
@@ -28,7 +25,6 @@ CALLS = TEXTS // AT_ONCE // WRITERS
 PEOPLE = ("Zaphod Beeblebrox", "Arthur Dent", "王芳", "李明", "Tricia McMillan")
 PLACES = ("Geneva", "北京大学", "Lisbon", "上海", "Edinburgh")
 
-in_full = pytest.mark.skipif(not SOAK, reason="one of its kind is enough; make soak runs all")
 CASES = [
     pytest.param("redis", True, id="redis"),
     pytest.param("neo4j", False, id="neo4j", marks=in_full),

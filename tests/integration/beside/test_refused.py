@@ -12,7 +12,7 @@ from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.records import Scope
 from tests.conftest import HandClock
 
-from .faulty import Breakable, ConfiguredNeo4j, Trouble, converge, eventually, marks, said_by
+from .faulty import Breakable, ConfiguredNeo4j, Trouble, converge, eventually, in_full, marks, said_by
 
 ANN = Scope("ann", session_id="s")
 SAID = ["Zaphod Beeblebrox eats bread in Geneva.", "王芳在北京大学喝茶。"]
@@ -72,7 +72,7 @@ def test_qdrant_refuses(
 
 @pytest.mark.slow
 @pytest.mark.soak
-@pytest.mark.parametrize("trouble", ["refuses", "full"])
+@pytest.mark.parametrize("trouble", ["refuses", pytest.param("full", marks=in_full)])
 def test_qdrant_does_not_erase(
     open_memory: Callable[..., MemRAG],
     breakable: Breakable,
@@ -113,8 +113,10 @@ def test_the_disk_of_qdrant_is_full(open_memory: Callable[..., MemRAG], breakabl
 @pytest.mark.soak
 @pytest.mark.parametrize(
     ("setting", "bad", "good"),
-    [("maxmemory", "1mb", "0"), ("min-replicas-to-write", "1", "0")],
-    ids=["memory", "replicas"],
+    [
+        pytest.param("maxmemory", "1mb", "0", id="memory"),
+        pytest.param("min-replicas-to-write", "1", "0", id="replicas", marks=in_full),
+    ],
 )
 def test_redis_takes_no_writes(
     open_memory: Callable[..., MemRAG], breakable: Breakable, setting: str, bad: str, good: str

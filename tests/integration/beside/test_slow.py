@@ -13,7 +13,7 @@ from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.records import Scope
 from langchain_memrag.stores.postgres.database import Database
 
-from .faulty import Breakable, EngineName, converge, eventually, said_by
+from .faulty import Breakable, EngineName, converge, eventually, in_full, said_by
 
 ANN, BOB = Scope("ann", session_id="s"), Scope("bob", session_id="s")
 BREAD, TEA = "Zaphod Beeblebrox eats bread in Geneva.", "王芳在北京大学喝茶。"
@@ -61,7 +61,7 @@ def test_one_recall_pays_and_the_next_do_not(
 
 @pytest.mark.slow
 @pytest.mark.soak
-@pytest.mark.parametrize("name", ["neo4j", "qdrant"])
+@pytest.mark.parametrize("name", [pytest.param("neo4j", marks=in_full), "qdrant"])
 def test_writers_that_wait_leave_connections_to_those_who_read(
     open_memory: Callable[..., MemRAG],
     breakable: Breakable,
