@@ -53,7 +53,8 @@ class Projection(Generic[S]):
         self._store = store
         self._projections = projections
         self._clock = clock
-        self._breaker = Breaker(self.engine, server.version, threads, time.monotonic)
+        # Whoever asks whether it is back also sees whose data it has: no caller waits for either.
+        self._breaker = Breaker(self.engine, self._sign_of_life, threads, time.monotonic)
         self._lock = threading.Lock()
         self._met = threading.Event()
         self._memory: UUID | None = None
@@ -136,19 +137,29 @@ class Projection(Generic[S]):
                 return True
             # Whoever was before us here may have found out that it is away.
             self._breaker.check(operation)
-            if self._memory is None:
-                self._memory = self._projections.memory()
-            memory = self._memory
+            return self._introduced()
+
+    def _sign_of_life(self) -> None:
+        self.server.version()
+        with self._lock:
+            if not self._met.is_set():
+                self._introduced()
+
+    def _introduced(self) -> bool:
+        """Ask the engine whether it knows this memory, and see that it does; the lock is held."""
+        if self._memory is None:
+            self._memory = self._projections.memory()
+        memory = self._memory
+        with self._watched():
+            known = self.server.knows(memory)
+        if not known:
+            # Marked before it is adopted: who is killed in between is followed by one who does it again.
+            if self.role != "cache":
+                self._projections.mark(self.role, self._clock(), space=None)
             with self._watched():
-                known = self.server.knows(memory)
-            if not known:
-                # Marked before it is adopted: who is killed in between is followed by one who does it again.
-                if self.role != "cache":
-                    self._projections.mark(self.role, self._clock(), space=None)
-                with self._watched():
-                    self.server.adopt(memory)
-            self._met.set()
-            return known
+                self.server.adopt(memory)
+        self._met.set()
+        return known
 
     @contextmanager
     def _watched(self) -> Iterator[None]:

@@ -158,7 +158,8 @@ def test_neo4j_is_read_only(
 ) -> None:
     memory = open_memory(**breakable.named)
     memory.remember(SAID, ANN)
-    own_neo4j.kill()
+    # In order: one that was killed has to mend its files first, which it must not while it takes no writes.
+    own_neo4j.stop()
     own_neo4j.more = ("server.databases.default_to_read_only=true",)
     own_neo4j.start()
     eventually("it is seen again", lambda: memory.doctor().problems == ())
