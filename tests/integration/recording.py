@@ -25,7 +25,7 @@ class Record:
         self.database = database
         self.store = RecordStore(database, lambda: NOW)
         self.reader = EpisodeReader(database)
-        self.eraser = RecordEraser(database, lambda: datetime(2026, 3, 1, 12, tzinfo=UTC))
+        self.eraser = RecordEraser(database, lambda: NOW)
 
     def write(self, *contents: str, scope: Scope = ANN, **fields: object) -> list[UUID]:
         _, stored = self.store.record(scope, [draft(content, **fields) for content in contents])

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 
 from langchain_memrag.errors import ConfigurationError, StoreError
@@ -432,3 +433,33 @@ def test_pending_work_is_listed_in_pages(record: Record) -> None:
         after = page[-1]
     assert len(seen) == len(set(seen)) == 6
     assert record.store.pending_count(None) == 6
+
+
+def test_the_state_of_a_memory_is_read_by_a_few_looks_into_indexes(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much is left to do for others: every recall begins with it."""
+    record.write("hello")
+    with record.database.connection("mark") as connection:
+        connection.execute(
+            record.database.statement(
+                "INSERT INTO {schema}.pending (space, record, work, not_before)"
+                " SELECT 1000 + n % 2, gen_random_uuid(), 'graph', now() FROM generate_series(1, 20000) n"
+            )
+        )
+        connection.execute(record.database.statement("ANALYZE {schema}.pending"))
+    sent: list[tuple[object, object]] = []
+    execute = psycopg.Connection.execute
+
+    def watched(self, query, params=None, **options):
+        sent.append((query, params))
+        return execute(self, query, params, **options)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", watched)
+    assert record.store.state_of("ann") is not None
+    ((query, params),) = sent
+    with record.database.connection("explain") as connection:
+        plan = [row[0] for row in execute(connection, b"EXPLAIN " + query, params).fetchall()]
+    on_pending = [line for line in plan if "on pending" in line]
+    assert on_pending
+    assert all("Index" in line for line in on_pending), plan

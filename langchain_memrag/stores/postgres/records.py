@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, cast
+from typing import Final, LiteralString, cast
 from uuid import UUID
 
 from psycopg import Connection, Cursor
@@ -161,23 +161,21 @@ class RecordStore:
         with self._database.connection("find the user") as connection:
             row = connection.execute(
                 self._database.statement(
-                    "SELECT s.id, s.generation, s.seq,"
-                    " NOT EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id),"
-                    " EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'search')"
-                    " OR EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'erase_search'),"
-                    " EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'graph')"
-                    " OR EXISTS (SELECT FROM {schema}.pending p WHERE p.space = s.id AND work = 'erase_graph'),"
+                    "SELECT s.id, s.generation, s.seq, u.unsettled IS NULL,"
+                    " u.unsettled AND (" + _marked("search") + " OR " + _marked("erase_search") + "),"
+                    " u.unsettled AND (" + _marked("graph") + " OR " + _marked("erase_graph") + "),"
                     " (SELECT e.id FROM {schema}.embedder e WHERE e.state = 'active')"
-                    " FROM {schema}.space s WHERE s.kind = 'user' AND s.key = %s"
+                    " FROM {schema}.space s LEFT JOIN LATERAL (SELECT true AS unsettled FROM {schema}.pending p"
+                    "  WHERE p.space = s.id ORDER BY p.record LIMIT 1) u ON true WHERE s.kind = 'user' AND s.key = %s"
                 ),
                 (user_id,),
             ).fetchone()
         if row is None:
             return None
         ident, generation, seq, settled, search, graph, embedder = cast(
-            "tuple[int, int, int, bool, bool, bool, int | None]", row
+            "tuple[int, int, int, bool, bool | None, bool | None, int | None]", row
         )
-        lags: tuple[tuple[Projected, bool], ...] = (("search", search), ("graph", graph))
+        lags: tuple[tuple[Projected, bool | None], ...] = (("search", search), ("graph", graph))
         behind = frozenset(role for role, late in lags if late)
         return SpaceState(ident, generation, seq, settled, behind, embedder)
 
@@ -416,6 +414,19 @@ class RecordStore:
                 else ()
             ),
         )
+
+
+def _marked(work: LiteralString) -> LiteralString:
+    """SQL: whether a space has such a mark, by one look into an index.
+
+    An EXISTS may be planned as a hash of all marks of all users; without an order, as a scan that is expected
+    to meet one soon.
+    """
+    return (
+        "(SELECT true FROM {schema}.pending p WHERE p.space = s.id AND p.work = '" + work + "'"
+        " ORDER BY p.record LIMIT 1)"
+        " IS NOT NULL"
+    )
 
 
 def _known(rows: Sequence[Row]) -> tuple[dict[str, tuple[UUID, int]], UUID | None]:
