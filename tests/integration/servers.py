@@ -136,6 +136,9 @@ def start_pgbouncer(folder: Path, upstream: Server, *, user: str, password: str)
         f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
         f"auth_type = scram-sha-256\nauth_file = {folder / 'users.txt'}\n"
         "pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 100\n"
+        # Once in many runs the pooler keeps a server for a client that is done with it. With these limits it
+        # lets go, and whoever waits is told.
+        "idle_transaction_timeout = 5\nquery_wait_timeout = 10\n"
     )
     with (folder / "pgbouncer.log").open("ab") as log:
         process = subprocess.Popen(
