@@ -47,7 +47,8 @@ def text(writer: int, number: int) -> str:
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize(
     "background",
-    # How long the driver's pool takes to come back depends on how long it was refused: minutes, at times.
+    # In one of several runs nothing was written for a minute after the second start, and it is not known why.
+    # Until it is, both belong to the soak.
     [pytest.param(False, id="alone", marks=in_full), pytest.param(True, id="background", marks=in_full)],
 )
 def test_killed_and_started_again(postgres: Server, breakable: Breakable, background: bool) -> None:
