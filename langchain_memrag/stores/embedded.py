@@ -105,8 +105,12 @@ class EmbeddedPostgres:
                 return
             try:
                 with alone(self._folder.change_lock, timeout=_OTHERS_SECONDS, operation="close"):
-                    if self._opener.try_exclusive():
-                        self._server.stop()
+                    try:
+                        if self._opener.try_exclusive():
+                            self._server.stop()
+                    finally:
+                        # Before the change lock: whoever takes that next must find this one free.
+                        self._opener.release()
             except FileNotFoundError:
                 # The folder was deleted or moved. A server whose data directory is gone ends by itself.
                 _logger.debug("the data folder %s is gone", self._folder.path)

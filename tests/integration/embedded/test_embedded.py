@@ -6,7 +6,9 @@ import os
 import signal
 import threading
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +16,8 @@ import psycopg
 import pytest
 from psycopg_pool import ConnectionPool
 
+from langchain_memrag.stores import embedded
+from langchain_memrag.stores._embedded.locks import alone
 from langchain_memrag.stores.embedded import EmbeddedPostgres
 
 from .processes import Opener, postmaster, server_lives, value
@@ -67,6 +71,28 @@ def test_many_threads(folder: Path) -> None:
 
     with ThreadPoolExecutor(12) as pool:
         assert list(pool.map(use, range(12))) == list(range(12))
+    assert not server_lives(folder)
+
+
+def test_opened_at_the_moment_when_the_last_one_has_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = EmbeddedPostgres.open(folder)
+    opened: list[EmbeddedPostgres] = []
+
+    @contextmanager
+    def followed_at_once(path: Path, *, timeout: float, operation: str) -> Iterator[None]:
+        with alone(path, timeout=timeout, operation=operation):
+            yield
+        if operation == "close":
+            with ThreadPoolExecutor(1) as pool:
+                opened.append(pool.submit(EmbeddedPostgres.open, folder).result())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(embedded, "alone", followed_at_once)
+        first.close()
+    assert value(opened[0], "SELECT 1") == 1
+    opened[0].close()
     assert not server_lives(folder)
 
 
