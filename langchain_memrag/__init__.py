@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         SchemaError,
         ScopeError,
         StoreError,
+        StoreTimeoutError,
         StoreUnavailableError,
     )
     from langchain_memrag.records import (
@@ -53,6 +54,7 @@ __all__ = [
     "Scope",
     "ScopeError",
     "StoreError",
+    "StoreTimeoutError",
     "StoreUnavailableError",
     "Turn",
 ]

@@ -8,6 +8,7 @@ MemRAGError
 ├── NotFoundError (LookupError)            a record that is not there, or not in this space
 ├── StoreError                             engine, operation, __cause__
 │   ├── StoreUnavailableError              worth retrying
+│   │   └── StoreTimeoutError              it is there, but took too long
 │   └── SchemaError                        run `memrag migrate`
 └── ExtractionError                        model output unusable after one repair
 ```
@@ -26,6 +27,7 @@ __all__ = [
     "SchemaError",
     "ScopeError",
     "StoreError",
+    "StoreTimeoutError",
     "StoreUnavailableError",
 ]
 
@@ -79,6 +81,10 @@ class StoreError(MemRAGError):
 
 class StoreUnavailableError(StoreError):
     """The engine cannot be reached just now; trying again may help."""
+
+
+class StoreTimeoutError(StoreUnavailableError):
+    """The engine answers, but took longer than it was given."""
 
 
 class SchemaError(StoreError):

@@ -310,11 +310,11 @@ class MemRAG:
         Returns:
             How many turns are still pending, because the embedder or a store is away.
         """
-        return self._drive(self._engine.upkeep.heal(_scope(scope) if scope else None))
+        return self._drive(self._engine.upkeep.heal(_scope(scope) if scope else None, wait=True))
 
     async def aflush(self, scope: Scope | None = None) -> int:
         """Async twin of `flush`."""
-        return await self._adrive(self._engine.upkeep.heal(_scope(scope) if scope else None))
+        return await self._adrive(self._engine.upkeep.heal(_scope(scope) if scope else None, wait=True))
 
     def sweep(self) -> None:
         """Do now what the background does once a minute: heal, erase the expired, index big memories."""

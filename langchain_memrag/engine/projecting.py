@@ -65,18 +65,26 @@ class Projector:
         for own in self.copies:
             self._copy(own, what)
 
-    def heal(self, space: int | None, *, stop: Callable[[], bool], report: Callable[[], None]) -> None:
+    def heal(
+        self,
+        space: int | None,
+        *,
+        stop: Callable[[], bool],
+        report: Callable[[], None],
+        wait: bool = False,
+    ) -> None:
         """Erase and copy what was left; each record is tried once.
 
         Args:
             space: Of one space, or of all where it is `None`.
             stop: Asked between two portions.
             report: Called after each.
+            wait: Wait for those who are copying some of it just now.
         """
         for own in self.copies:
             if self._is_there(own):
                 self._erase_left(own, stop)
-                self._copy_left(own, space, stop, report)
+                self._copy_left(own, space, stop, report, wait)
 
     def erase(self, space: int, records: Sequence[UUID] | None) -> list[StoreCount]:
         """Erase records, or all of a space, from every engine that answers; the others follow later.
@@ -117,23 +125,23 @@ class Projector:
             return False
         return True
 
-    def _copy(self, own: Copies[Any], what: Copyable) -> bool:
+    def _copy(self, own: Copies[Any], what: Copyable, *, wait: bool = False) -> bool:
         """Copy records that are marked; tells whether the engine answered."""
         room = self._room[own.role]
         if not room.acquire(timeout=TURN):
             logger.debug("%s is behind: it has too much to do", own.projection.engine)
             return False
         try:
-            return self._copy_now(own, what)
+            return self._copy_now(own, what, wait)
         finally:
             room.release()
 
-    def _copy_now(self, own: Copies[Any], what: Copyable) -> bool:
+    def _copy_now(self, own: Copies[Any], what: Copyable, wait: bool) -> bool:
         try:
             # Before the marks are locked: an engine that is met for the first time is given more of them.
             own.projection.meet("copy")
             embedder = self._embedder()
-            with self._marks.copying(own.role, what.space, what.records, embedder) as claimed:
+            with self._marks.copying(own.role, what.space, what.records, embedder, wait=wait) as claimed:
                 own.write(what, claimed)
         except StoreUnavailableError as error:
             logger.debug("%s is behind: %s", own.projection.engine, error)  # its breaker has said so, once
@@ -147,7 +155,12 @@ class Projector:
         return True
 
     def _copy_left(
-        self, own: Copies[Any], space: int | None, stop: Callable[[], bool], report: Callable[[], None]
+        self,
+        own: Copies[Any],
+        space: int | None,
+        stop: Callable[[], bool],
+        report: Callable[[], None],
+        wait: bool,
     ) -> None:
         after: tuple[int, UUID] | None = None
         while not stop():
@@ -157,15 +170,15 @@ class Projector:
             after = due[-1]
             for one in sorted({space for space, _ in due}):
                 records = [record for space, record in due if space == one]
-                if not self._copy_again(own, one, records):
+                if not self._copy_again(own, one, records, wait):
                     return
             report()
 
-    def _copy_again(self, own: Copies[Any], space: int, records: Sequence[UUID]) -> bool:
+    def _copy_again(self, own: Copies[Any], space: int, records: Sequence[UUID], wait: bool) -> bool:
         read = self._episodes.to_index(space, records, self._clock())
         what = own.made_of(space, read)
         # What has expired, or is half erased, has nothing to copy; its marks go all the same.
-        return self._copy(own, Copyable(space, tuple(records), what.entries, what.graph))
+        return self._copy(own, Copyable(space, tuple(records), what.entries, what.graph), wait=wait)
 
     def _erase(self, own: Copies[Any], space: int, records: Sequence[UUID] | None) -> int | None:
         marked = [WHOLE_SPACE] if records is None else list(records)

@@ -24,7 +24,7 @@ from langchain_memrag.engine.ranked import Candidates, hits_of, neighbours_wante
 from langchain_memrag.engine.searching import Answer, Behind, Searching
 from langchain_memrag.engine.threads import Threads
 from langchain_memrag.engine.when import DayRange, named_days, within
-from langchain_memrag.errors import ConfigurationError, StoreError
+from langchain_memrag.errors import ConfigurationError, StoreError, StoreTimeoutError, StoreUnavailableError
 from langchain_memrag.ranking import Recipe, idf
 from langchain_memrag.records import Arm, Degradation, Episode, Intent, Recall, RecallOptions, Scope
 from langchain_memrag.stores.base import (
@@ -97,12 +97,28 @@ class _Moment:
 
     Attributes:
         degraded: What could not help so far; grows.
+        lost: How Postgres went away under an arm; grows.
     """
 
     state: SpaceState
     now: datetime
     watch: _Stopwatch
     degraded: list[Degradation]
+    lost: list[StoreUnavailableError] = field(default_factory=list)
+
+    def settle(self, future: Future[Answer[R]], arm: Arm) -> R | None:
+        """What an arm found, or why it did not."""
+        try:
+            answer = future.result()
+        except StoreError as error:
+            logger.warning("the %s arm failed: %s", arm, type(error).__name__)
+            self.degraded.append(Degradation(arm=arm, reason=f"{error.engine}: {type(error).__name__}"))
+            if isinstance(error, StoreUnavailableError) and not isinstance(error, StoreTimeoutError):
+                self.lost.append(error)
+            return None
+        if answer.missing:
+            self.degraded.append(Degradation(arm=arm, reason=answer.missing))
+        return answer.found
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +231,9 @@ class Recaller:
         watch.lap("prepare")
         found = yield from self._run_arms(asked, intent, where, options, moment)
         candidates = self._candidates(found, where, _LeftOut.of(text, options))
+        if moment.lost and not candidates.glimpses:
+            # Nothing was found because nothing could be looked at: that is not the answer "nothing is known".
+            raise moment.lost[0]
         watch.lap("read")
         ranked = rank(candidates, self._recipe, now, options.k)
         watch.lap("rank")
@@ -264,11 +283,11 @@ class Recaller:
         on_days = [self._search("time", whole, one, timeout, behind) for one in dated if whole]
         signals: list[dict[str, Sequence[RawHit]]] = [{} for _ in asked]
         for arm in arms:
-            lists = _settle(arm.future, arm.name, degraded) or []
+            lists = moment.settle(arm.future, arm.name) or []
             for (number, signal), hits in zip(arm.signals, lists, strict=bool(lists)):
                 signals[number][signal.name] = hits
-        there = [_settle(arm.future, arm.name, degraded) for arm in on_days]
-        finds = _settle(graph, "graph", degraded) if graph else None
+        there = [moment.settle(arm.future, arm.name) for arm in on_days]
+        finds = moment.settle(graph, "graph") if graph else None
         watch.lap("arms")
         return _Found(
             signals,
@@ -434,15 +453,3 @@ def _lexical_signals(
                 LexicalSignal(f"lexical:{view}", (view,), depth, {word: weights[word] for word in rarest})
             )
     return signals
-
-
-def _settle(future: Future[Answer[R]], arm: Arm, degraded: list[Degradation]) -> R | None:
-    try:
-        answer = future.result()
-    except StoreError as error:
-        logger.warning("the %s arm failed: %s", arm, type(error).__name__)
-        degraded.append(Degradation(arm=arm, reason=f"{error.engine}: {type(error).__name__}"))
-        return None
-    if answer.missing:
-        degraded.append(Degradation(arm=arm, reason=answer.missing))
-    return answer.found

@@ -59,8 +59,15 @@ class Upkeep:
         self._indexing = indexing
         self._clock = clock
 
-    def heal(self, scope: Scope | None, *, stop: Callable[[], bool] = _never) -> Flow[int]:
+    def heal(
+        self, scope: Scope | None, *, stop: Callable[[], bool] = _never, wait: bool = False
+    ) -> Flow[int]:
         """Index what is pending, of one user or of all.
+
+        Args:
+            scope: Of whom.
+            stop: Asked between two portions.
+            wait: Wait for those who are copying some of it just now, so that it does not count as pending.
 
         Returns:
             How many turns are still pending, for Postgres or an engine.
@@ -71,7 +78,7 @@ class Upkeep:
             space = self._records.space_of(scope.user_id)
             if space is None:
                 return 0
-        yield from self.heal_space(space, stop=stop)
+        yield from self.heal_space(space, stop=stop, wait=wait)
         return self._records.pending_count(space, [own.role for own in self._projector.copies])
 
     def heal_space(
@@ -80,10 +87,11 @@ class Upkeep:
         *,
         stop: Callable[[], bool] = _never,
         report: Callable[[], None] = _nothing,
+        wait: bool = False,
     ) -> Flow[None]:
         """Index what is pending in one space, or in all, and copy it; each record is tried once."""
         yield from self._index(space, stop, report)
-        self._projector.heal(space, stop=stop, report=report)
+        self._projector.heal(space, stop=stop, report=report, wait=wait)
 
     def _index(self, space: int | None, stop: Callable[[], bool], report: Callable[[], None]) -> Flow[None]:
         last: Pending | None = None

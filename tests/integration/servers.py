@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -41,6 +42,18 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started, and that live."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            # pid (name) state parent ...; a name may hold anything.
+            _, parent, *_ = path.read_text().rsplit(")", 1)[1].split()
+            if int(parent) == pid:
+                found.append(int(path.parent.name))
+    return found
+
+
 class Server:
     """One PostgreSQL server over TCP."""
 
@@ -71,8 +84,19 @@ class Server:
             self._process = None
 
     def kill(self) -> None:
-        """End the postmaster without a chance to say goodbye; its children follow."""
-        self.stop(signal.SIGKILL)
+        """End all of it at once, as a power cut does.
+
+        Backends that outlive their postmaster may finish what they are at, so they are killed with it.
+        """
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)  # it shall not fork any more
+        children = children_of(self._process.pid)
+        self._process.kill()
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        self._process.wait(timeout=30)
+        self._process = None
 
 
 @contextmanager

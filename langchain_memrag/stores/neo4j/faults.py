@@ -12,11 +12,14 @@ from typing import TypeVar
 
 from neo4j import exceptions
 
-from langchain_memrag.errors import StoreError, StoreUnavailableError
+from langchain_memrag.errors import StoreError, StoreTimeoutError, StoreUnavailableError
+from langchain_memrag.stores.faults import without_quotes
 
 __all__ = ["faults_mapped", "translate"]
 
 ENGINE = "neo4j"
+
+DRIVER_ERRORS = (exceptions.Neo4jError, exceptions.DriverError)
 
 T = TypeVar("T")
 
@@ -58,7 +61,7 @@ _CODES: Mapping[str, str] = {
 }
 
 
-def translate(error: exceptions.Neo4jError | exceptions.DriverError, operation: str) -> StoreError:
+def translate(error: Exception, operation: str) -> StoreError:
     """What a driver's error is in our tree, without a word of what was stored.
 
     Args:
@@ -70,7 +73,8 @@ def translate(error: exceptions.Neo4jError | exceptions.DriverError, operation: 
     kind = f"({type(error).__name__}{' ' + code if code else ''})"
     if isinstance(error, _PASSING) or any(one in code for one in _PASSING_CODES):
         message = f"{hint or 'the server cannot be reached just now'} {kind}"
-        return StoreUnavailableError(message, engine=ENGINE, operation=operation)
+        cls = StoreTimeoutError if "TransactionTimedOut" in code else StoreUnavailableError
+        return cls(message, engine=ENGINE, operation=operation)
     refused = "the server refused the query" if code else "the driver could not do it"
     return StoreError(f"{hint or refused} {kind}", engine=ENGINE, operation=operation)
 
@@ -78,10 +82,6 @@ def translate(error: exceptions.Neo4jError | exceptions.DriverError, operation: 
 def _code(error: Exception) -> str:
     """The server's status code; the driver's own errors have none."""
     return (error.code or "") if isinstance(error, exceptions.Neo4jError) else ""
-
-
-class RedactedError(Exception):
-    """Stands for a driver's error whose text may quote what a user said."""
 
 
 def faults_mapped(operation: str, call: Callable[[], T]) -> T:
@@ -94,9 +94,4 @@ def faults_mapped(operation: str, call: Callable[[], T]) -> T:
     Raises:
         StoreError: The driver's error in our tree.
     """
-    try:
-        return call()
-    except (exceptions.Neo4jError, exceptions.DriverError) as error:
-        mapped = translate(error, operation)
-    # Not in the handler, nor in a context manager: there, Python would keep the error as the context.
-    raise mapped from RedactedError(str(mapped).rsplit("(", 1)[-1].rstrip(")"))
+    return without_quotes(call, DRIVER_ERRORS, lambda error: translate(error, operation))

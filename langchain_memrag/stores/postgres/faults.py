@@ -14,7 +14,7 @@ import psycopg
 from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from langchain_memrag.errors import SchemaError, StoreError, StoreUnavailableError
+from langchain_memrag.errors import SchemaError, StoreError, StoreTimeoutError, StoreUnavailableError
 
 __all__ = ["faults_mapped", "translate"]
 
@@ -60,7 +60,8 @@ def translate(error: psycopg.Error, operation: str) -> StoreError:
         return SchemaError(message, engine=ENGINE, operation=operation)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | errors.ReadOnlySqlTransaction):
         message = f"{hint or 'the database cannot be reached just now'} ({kind}{code})"
-        return StoreUnavailableError(message, engine=ENGINE, operation=operation)
+        cls = StoreTimeoutError if isinstance(error, errors.QueryCanceled) else StoreUnavailableError
+        return cls(message, engine=ENGINE, operation=operation)
     message = f"{hint or 'the database refused the statement'} ({kind}{code})"
     return StoreError(message, engine=ENGINE, operation=operation)
 

@@ -161,7 +161,13 @@ class ProjectionStore:
 
     @contextmanager
     def copying(
-        self, role: Projected, space: int, records: Sequence[UUID], embedder: int | None
+        self,
+        role: Projected,
+        space: int,
+        records: Sequence[UUID],
+        embedder: int | None,
+        *,
+        wait: bool = False,
     ) -> Iterator[frozenset[UUID]]:
         """Take the marks of records away if the block, in which they are copied, succeeds.
 
@@ -171,9 +177,10 @@ class ProjectionStore:
             records: Which.
             embedder: By whose vectors this process copies; a memory that has moved to another one leaves
                 the copying of entries to those who have it.
+            wait: Wait for those who are at some of the records, instead of leaving these to them.
 
         Yields:
-            The records to copy: those that are marked, and that no other process is at.
+            The records to copy: those that are marked, and that nobody else is at.
         """
         with self._database.transaction("copy to an engine") as work:
             rows = work.connection.execute(
@@ -182,7 +189,9 @@ class ProjectionStore:
                     " WHERE space = %(space)s AND work = %(role)s AND record = ANY(%(records)s)"
                     + _INDEXED
                     + " AND (work <> 'search' OR coalesce((SELECT id FROM {schema}.embedder"
-                    "  WHERE state = 'active'), 0) = %(embedder)s) FOR UPDATE SKIP LOCKED"
+                    "  WHERE state = 'active'), 0) = %(embedder)s)"
+                    # In one order, so that two who wait do not wait for each other.
+                     + (" ORDER BY record FOR UPDATE" if wait else " FOR UPDATE SKIP LOCKED")
                 ),
                 {"space": space, "role": role, "records": list(records), "embedder": embedder or 0},
             ).fetchall()

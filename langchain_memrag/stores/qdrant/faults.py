@@ -15,9 +15,10 @@ import httpx
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
-from langchain_memrag.errors import MemRAGError, StoreError, StoreUnavailableError
+from langchain_memrag.errors import StoreError, StoreTimeoutError, StoreUnavailableError
+from langchain_memrag.stores.faults import without_quotes
 
-__all__ = ["DRIVER_ERRORS", "ENGINE", "RedactedError", "faults_mapped", "may_be_missing", "translate"]
+__all__ = ["DRIVER_ERRORS", "ENGINE", "faults_mapped", "may_be_missing", "translate"]
 
 T = TypeVar("T")
 
@@ -70,10 +71,6 @@ _CODES: Final[Mapping[str, tuple[str, bool]]] = {
 }
 
 
-class RedactedError(Exception):
-    """Stands for a client's error whose text may quote what a user said."""
-
-
 def translate(error: Exception, operation: str) -> StoreError:
     """What a client's error is in our tree, without a word of what was stored.
 
@@ -82,7 +79,7 @@ def translate(error: Exception, operation: str) -> StoreError:
         operation: What was being done, such as `search`.
     """
     hint, passing, kind = _judged(error)
-    cls = StoreUnavailableError if passing else StoreError
+    cls = StoreTimeoutError if hint == _LATE else StoreUnavailableError if passing else StoreError
     return cls(f"{hint} ({kind})", engine=ENGINE, operation=operation)
 
 
@@ -142,13 +139,14 @@ def may_be_missing(error: Exception) -> bool:
     return isinstance(error, ValueError)
 
 
-def faults_mapped(operation: str, work: Callable[[], T]) -> T:
-    """Do something with the client, and turn its errors into ours."""
-    try:
-        return work()
-    except MemRAGError:
-        raise
-    except DRIVER_ERRORS as error:
-        mapped = translate(error, operation)
-    # Outside of the handler, and in no context manager: both would keep the text as the context.
-    raise mapped from RedactedError(str(mapped).rsplit("(", 1)[-1].rstrip(")"))
+def faults_mapped(operation: str, call: Callable[[], T]) -> T:
+    """Do something with the client, and turn its errors into ours.
+
+    Args:
+        operation: What is done, as errors will say it.
+        call: Does it.
+
+    Raises:
+        StoreError: The client's error in our tree.
+    """
+    return without_quotes(call, DRIVER_ERRORS, lambda error: translate(error, operation))

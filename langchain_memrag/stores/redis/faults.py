@@ -7,11 +7,14 @@ from typing import Final, TypeVar
 
 from redis import exceptions
 
-from langchain_memrag.errors import StoreError, StoreUnavailableError
+from langchain_memrag.errors import StoreError, StoreTimeoutError, StoreUnavailableError
+from langchain_memrag.stores.faults import without_quotes
 
 __all__ = ["faults_mapped", "translate"]
 
 ENGINE: Final = "redis"
+
+DRIVER_ERRORS: Final = (exceptions.RedisError, exceptions.RedisClusterException)
 
 T = TypeVar("T")
 
@@ -20,7 +23,6 @@ _LOGIN: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError, 
 # A cache that refuses is of no more use than one that is away: both are left alone for a while.
 _PASSING: Final = (
     exceptions.ConnectionError,
-    exceptions.TimeoutError,
     exceptions.BusyLoadingError,
     exceptions.OutOfMemoryError,
     exceptions.ReadOnlyError,
@@ -42,14 +44,13 @@ def translate(error: Exception, operation: str) -> StoreError:
         return StoreError(text, engine=ENGINE, operation=operation)
     # A refused write (a full disk, no memory left) comes as a plain ResponseError with a code in front.
     refused = str(error).startswith(("MISCONF", "OOM", "LOADING", "READONLY", "NOREPLICAS", "MASTERDOWN"))
+    if isinstance(error, exceptions.TimeoutError):
+        text = f"the server took too long {kind}"
+        return StoreTimeoutError(text, engine=ENGINE, operation=operation)
     if isinstance(error, _PASSING) or refused:
         text = f"the server cannot be reached, or takes no writes, just now {kind}"
         return StoreUnavailableError(text, engine=ENGINE, operation=operation)
     return StoreError(f"the server refused the command {kind}", engine=ENGINE, operation=operation)
-
-
-class RedactedError(Exception):
-    """Stands for a client's error whose text may quote what a user said."""
 
 
 def faults_mapped(operation: str, call: Callable[[], T]) -> T:
@@ -62,9 +63,4 @@ def faults_mapped(operation: str, call: Callable[[], T]) -> T:
     Raises:
         StoreError: The client's error in our tree.
     """
-    try:
-        return call()
-    except (exceptions.RedisError, exceptions.RedisClusterException) as error:
-        mapped, kind = translate(error, operation), type(error).__name__
-    # Not in the handler, nor in a context manager: there, Python would keep the error as the context.
-    raise mapped from RedactedError(kind)
+    return without_quotes(call, DRIVER_ERRORS, lambda error: translate(error, operation))

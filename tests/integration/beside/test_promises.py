@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
+from uuid import UUID
 
 import psycopg
 import pytest
 
+from langchain_memrag.engine.copies import Copyable, GraphCopies
 from langchain_memrag.engine.memrag import MemRAG
 from langchain_memrag.errors import ConfigurationError
 from langchain_memrag.records import Recall, RecallFilter, Scope
@@ -130,6 +134,26 @@ def test_what_expires_is_gone_from_the_cache_too(full: MemRAG, clock: HandClock)
     assert [hit.text for hit in found.hits] == ["Codes are dull."]
     full.sweep()
     assert full.stats(ANN).episodes == 1
+
+
+def test_flush_waits_for_whoever_is_copying(full: MemRAG, monkeypatch: pytest.MonkeyPatch) -> None:
+    copying, go_on = threading.Event(), threading.Event()
+    write = GraphCopies.write
+
+    def slowly(self: GraphCopies, what: Copyable, claimed: Collection[UUID]) -> None:
+        copying.set()
+        assert go_on.wait(30)
+        write(self, what, claimed)
+
+    monkeypatch.setattr(GraphCopies, "write", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        writing = pool.submit(full.remember, SAID, ANN)
+        assert copying.wait(30)
+        flushing = pool.submit(full.flush)
+        assert wait([flushing], timeout=0.5).not_done
+        go_on.set()
+        assert flushing.result() == 0
+        assert writing.result().pending == 0
 
 
 def test_forget_everything_empties_all_four_and_touches_nobody_else(full: MemRAG, engines: Engines) -> None:

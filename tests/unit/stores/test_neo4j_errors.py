@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from neo4j import exceptions
 
-from langchain_memrag.errors import StoreError, StoreUnavailableError
+from langchain_memrag.errors import StoreError, StoreTimeoutError, StoreUnavailableError
 from langchain_memrag.stores.neo4j.faults import faults_mapped, translate
 
 SECRET = "my PIN is 4711, 密码是四七一一"
@@ -90,10 +90,10 @@ def test_what_time_may_cure_is_unavailable(cls: type[Exception]) -> None:
 @pytest.mark.parametrize(
     ("code", "expected", "advice"),
     [
-        ("Neo.ClientError.Transaction.TransactionTimedOut", StoreUnavailableError, "too long"),
+        ("Neo.ClientError.Transaction.TransactionTimedOut", StoreTimeoutError, "too long"),
         (
             "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration",
-            StoreUnavailableError,
+            StoreTimeoutError,
             "too long",
         ),
         ("Neo.ClientError.Transaction.Terminated", StoreUnavailableError, "Terminated"),

@@ -14,7 +14,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.common import client_exceptions
 from qdrant_client.http import exceptions
 
-from langchain_memrag.errors import ConfigurationError, StoreError, StoreUnavailableError
+from langchain_memrag.errors import ConfigurationError, StoreError, StoreTimeoutError, StoreUnavailableError
 from langchain_memrag.stores.qdrant import QdrantServer
 from langchain_memrag.stores.qdrant.faults import DRIVER_ERRORS, faults_mapped, may_be_missing, translate
 
@@ -109,20 +109,20 @@ def test_every_error_of_the_client_is_mapped(cls: type[Exception]) -> None:
         (response(503), StoreUnavailableError, "HTTP 503"),
         (response(507), StoreUnavailableError, "disk"),
         (response(429), StoreUnavailableError, "try again"),
-        (response(408), StoreUnavailableError, "too long"),
+        (response(408), StoreTimeoutError, "too long"),
         (response(400), StoreError, "refused"),
         (response(401), StoreError, "API key"),
         (response(403), StoreError, "API key"),
         (response(404), StoreError, "address"),
         (response(413), StoreError, "batch"),
         (client_exceptions.ResourceExhaustedResponse(SECRET, 3), StoreUnavailableError, "try again"),
-        (exceptions.ResponseHandlingException(httpx.ReadTimeout(SECRET)), StoreUnavailableError, "long"),
+        (exceptions.ResponseHandlingException(httpx.ReadTimeout(SECRET)), StoreTimeoutError, "long"),
         (exceptions.ResponseHandlingException(httpx.ConnectError(SECRET)), StoreUnavailableError, "reached"),
         (exceptions.ResponseHandlingException(ConnectionRefusedError()), StoreUnavailableError, "reached"),
         (exceptions.ResponseHandlingException(ValueError(SECRET)), StoreError, "version"),
         (exceptions.ResponseHandlingException(httpx.UnsupportedProtocol(SECRET)), StoreError, "URL"),
         (RpcFailure(grpc.StatusCode.UNAVAILABLE), StoreUnavailableError, "reached"),
-        (RpcFailure(grpc.StatusCode.DEADLINE_EXCEEDED), StoreUnavailableError, "too long"),
+        (RpcFailure(grpc.StatusCode.DEADLINE_EXCEEDED), StoreTimeoutError, "too long"),
         (RpcFailure(grpc.StatusCode.RESOURCE_EXHAUSTED), StoreUnavailableError, "try again"),
         (RpcFailure(grpc.StatusCode.UNAUTHENTICATED), StoreError, "API key"),
         (RpcFailure(grpc.StatusCode.INVALID_ARGUMENT), StoreError, "INVALID_ARGUMENT"),
