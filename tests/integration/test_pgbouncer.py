@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TypeVar
 
 import pytest
 
 from langchain_memrag.engine.memrag import MemRAG
-from langchain_memrag.errors import ConfigurationError, StoreUnavailableError
+from langchain_memrag.errors import ConfigurationError
 from langchain_memrag.records import Scope
 from langchain_memrag.stores.postgres.database import Database
 from langchain_memrag.stores.postgres.episodes import EpisodeReader
@@ -20,31 +19,26 @@ from langchain_memrag.testing.embeddings import WordHashEmbeddings
 
 from .conftest import Guarded
 from .drafts import draft
-from .servers import start_pgbouncer
+from .servers import Pooler, start_pgbouncer
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
-T = TypeVar("T")
-
 
 @pytest.fixture(scope="module")
-def pooled_url(guarded: Guarded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def pooler(guarded: Guarded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pooler]:
     folder = tmp_path_factory.mktemp("pgbouncer")
-    with start_pgbouncer(folder, guarded.server, user="postgres", password=guarded.password) as port:
-        yield f"postgresql://postgres:{guarded.password}@127.0.0.1:{port}/postgres"
+    with start_pgbouncer(folder, guarded.server, user="postgres", password=guarded.password) as pooler:
+        yield pooler
+
+
+@pytest.fixture
+def pooled_url(pooler: Pooler) -> str:
+    return pooler.url
 
 
 @pytest.fixture
 def schema() -> str:
     return f"t_{uuid.uuid4().hex[:12]}"
-
-
-def again(call: Callable[[], T]) -> T:
-    """Do something once more where the pooler could not serve it, as callers are told to."""
-    try:
-        return call()
-    except StoreUnavailableError:
-        return call()
 
 
 def test_the_pooler_alone_cannot_migrate_and_says_what_is_missing(pooled_url: str, schema: str) -> None:
@@ -53,30 +47,24 @@ def test_the_pooler_alone_cannot_migrate_and_says_what_is_missing(pooled_url: st
         database.open()
 
 
-def test_many_writers_through_two_server_connections(guarded: Guarded, pooled_url: str, schema: str) -> None:
-    databases = [Database(pooled_url, direct_url=guarded.url(), schema=schema, pool_size=4) for _ in range(3)]
+def test_many_writers_through_two_server_connections(guarded: Guarded, pooler: Pooler, schema: str) -> None:
+    databases = [Database(pooler.url, direct_url=guarded.url(), schema=schema, pool_size=4) for _ in range(3)]
     try:
         stores = [RecordStore(database, lambda: NOW) for database in databases]
 
         def write(number: int) -> None:
             scope = Scope(f"user{number % 4}", session_id="会话")
-            again(
-                lambda: stores[number % 3].record(
-                    scope, [draft(f"第{number}句 line {number}", key=str(number))]
-                )
-            )
+            with pooler.explaining():
+                stores[number % 3].record(scope, [draft(f"第{number}句 line {number}", key=str(number))])
 
         with ThreadPoolExecutor(12) as pool:
             list(pool.map(write, range(120)))
         read = EpisodeReader(databases[0])
         said: list[str] = []
         for user in range(4):
-            space = again(lambda user=user: stores[0].space_of(f"user{user}"))
-            page = again(
-                lambda space=space: read.history(
-                    space, NOW, session="会话", limit=100, cursor=None, newest_first=False
-                )
-            )
+            space = stores[0].space_of(f"user{user}")
+            assert space is not None
+            page = read.history(space, NOW, session="会话", limit=100, cursor=None, newest_first=False)
             said += [episode.content for episode in page.episodes]
             assert len({episode.seq for episode in page.episodes}) == 30
         assert sorted(said) == sorted(f"第{number}句 line {number}" for number in range(120))
