@@ -223,7 +223,7 @@ def assemble(  # noqa: PLR0913 - what `MemRAG.open` takes
     """Open the stores and make the engine; leaves nothing open when it fails."""
     try:
         opened = open_database(location, direct_url=direct_url, schema=schema, pool_size=pool_size)
-    except BaseException:
+    except BaseException:  # whatever it was, an interrupt included, nothing stays open
         servers.close()
         raise
     try:
@@ -231,7 +231,7 @@ def assemble(  # noqa: PLR0913 - what `MemRAG.open` takes
         active = registry.active()
         embedder = choose_embedder(embeddings, active.name if active else None)
         return Engine(opened, registry, embedder, recipe, servers, background=background, clock=clock)
-    except BaseException:
+    except BaseException:  # as above
         servers.close()
         opened.close()
         raise
